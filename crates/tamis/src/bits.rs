@@ -1,0 +1,139 @@
+//! Splitting a hash into choices, and reading packed integers.
+
+/// Maps a hash to `0..n` and returns what is left of it: `(index, rest)`.
+///
+/// The 128-bit product's high half is the index (it reads the hash's *top* bits), its low half is again a uniform
+/// fraction with 64 − log₂ n bits of entropy. The next choice takes `rest`, never the same bits twice.
+#[inline(always)]
+pub(crate) fn fastrange(hash: u64, n: u64) -> (u64, u64) {
+    let product = u128::from(hash) * u128::from(n);
+    ((product >> 64) as u64, product as u64)
+}
+
+/// Mixes all bits of a word; a bijection (the finaliser of SplitMix64). A builder that retries salts its hashes with
+/// `mix64(hash + salt)`.
+#[inline(always)]
+pub(crate) fn mix64(mut x: u64) -> u64 {
+    x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    x ^ (x >> 31)
+}
+
+/// The word with the low `bits` bits set, for `bits` in 0..=64.
+#[inline(always)]
+pub(crate) const fn low_mask(bits: u32) -> u64 {
+    if bits == 0 {
+        0
+    } else {
+        u64::MAX >> (64 - bits)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ranges where 32-bit arithmetic somewhere would show, up to 2⁴⁵: nothing is allocated.
+    const RANGES: [u64; 14] = [
+        1,
+        2,
+        3,
+        63,
+        64,
+        65,
+        3 << 29,
+        (1 << 31) - 1,
+        (1 << 31) + 1,
+        (1 << 32) - 1,
+        1 << 32,
+        (1 << 32) + 1,
+        1 << 34,
+        (1 << 45) + 7,
+    ];
+
+    #[test]
+    fn fastrange_fills_every_range_evenly() {
+        for n in RANGES {
+            let buckets = n.min(4096);
+            let mut seen = vec![0u64; buckets as usize];
+            let draws = 1u64 << 20;
+            for i in 0..draws {
+                let (index, _) = fastrange(mix64(i), n);
+                assert!(index < n);
+                seen[(u128::from(index) * u128::from(buckets) / u128::from(n)) as usize] += 1;
+            }
+            // Expected share of a bucket when the range does not divide evenly into buckets.
+            let share = |b: u64| {
+                let edge = |b: u64| (u128::from(b) * u128::from(n)).div_ceil(u128::from(buckets));
+                (edge(b + 1) - edge(b)) as f64 / n as f64
+            };
+            let chi2: f64 = (0..buckets)
+                .map(|b| {
+                    let expected = share(b) * draws as f64;
+                    (seen[b as usize] as f64 - expected).powi(2) / expected
+                })
+                .sum();
+            let df = (buckets - 1) as f64;
+            // Laurent–Massart upper bound at 1e-9.
+            assert!(
+                chi2 <= df + 2.0 * (20.7 * df).sqrt() + 41.4,
+                "n = {n}: chi2 {chi2} at df {df}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_fastrange_leaves_is_independent_of_the_index() {
+        // 64 × 64 contingency of (index mod 64, top six bits of the rest).
+        for n in [64u64, 1000, 1 << 20, 3 << 29, (1 << 34) + 5] {
+            let mut cells = vec![0u32; 4096];
+            let draws = 1u64 << 20;
+            for i in 0..draws {
+                let (index, rest) = fastrange(mix64(i), n);
+                cells[((index % 64) << 6 | rest >> 58) as usize] += 1;
+            }
+            let mut rows = [0f64; 64];
+            let mut columns = [0f64; 64];
+            for (i, &c) in cells.iter().enumerate() {
+                rows[i >> 6] += f64::from(c);
+                columns[i & 63] += f64::from(c);
+            }
+            let chi2: f64 = cells
+                .iter()
+                .enumerate()
+                .map(|(i, &c)| {
+                    let expected = rows[i >> 6] * columns[i & 63] / draws as f64;
+                    (f64::from(c) - expected).powi(2) / expected
+                })
+                .sum();
+            let df = 63.0 * 63.0;
+            assert!(
+                chi2 <= df + 2.0 * f64::sqrt(20.7 * df) + 41.4,
+                "n = {n}: chi2 {chi2}"
+            );
+        }
+    }
+
+    #[test]
+    fn mix64_is_splitmix64() {
+        // The published stream of SplitMix64 from state 0: each output mixes the next multiple of the golden gamma.
+        let gamma = 0x9E37_79B9_7F4A_7C15u64;
+        let stream: Vec<u64> = (1..=3).map(|i| mix64(gamma.wrapping_mul(i))).collect();
+        assert_eq!(
+            stream,
+            [
+                0xE220_A839_7B1D_CDAF,
+                0x6E78_9E6A_A1B9_65F4,
+                0x06C4_5D18_8009_454F
+            ]
+        );
+    }
+
+    #[test]
+    fn low_mask_covers_its_whole_range() {
+        assert_eq!(
+            (low_mask(0), low_mask(1), low_mask(63), low_mask(64)),
+            (0, 1, u64::MAX >> 1, u64::MAX)
+        );
+    }
+}

@@ -1,0 +1,18 @@
+//! The Bloom family: arrays of bits in which a key sets a few, and is present when all of them are set.
+//!
+//! A key that was inserted finds its bits set whatever else was inserted, so "no" is certain. A key that was not finds
+//! them all set by others with a probability that the fill decides. Members differ in *where* a key's bits may lie:
+//!
+//! | filter | a key's bits lie | lines read | bits/key at 1 % (formula) |
+//! |---|---|---|---|
+//! | [`Bloom`] | anywhere | up to k | 9.59 |
+//! | [`SplitBlock512`] | one in each of 8 lanes of a 512-bit block | 1 | 10.10 |
+//! | [`SplitBlock256`] | one in each of 8 lanes of a 256-bit block, as in Parquet | 1 | 10.53 |
+//!
+//! Fewer lines cost space: the keys do not spread evenly over blocks, and the fuller blocks err more often.
+
+mod split_block;
+mod standard;
+
+pub use split_block::{Lane, SplitBlock, SplitBlock256, SplitBlock512};
+pub use standard::Bloom;

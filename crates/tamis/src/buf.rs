@@ -1,0 +1,379 @@
+//! `Buf<T>`: the one kind of array that filters are made of, owned or lent.
+//!
+//! ```text
+//!  owned   base ┌─pad─┬───────────── len · size_of T ─────────────┐   base from the allocator, zeroed lazily
+//!               └─────┴───────────────────────────────────────────┘   ptr = base rounded up to 64 bytes
+//!                     ↑ ptr
+//!  lent    ┌── an mmap, a Vec<u8>, a static slice … ──┐  kept alive by an Arc
+//!          └──────┬───────────────┬───────────────────┘
+//!                 ↑ ptr           copied into an owned array on the first write
+//! ```
+//!
+//! Because the choice is made at run time, no filter carries a lifetime or a storage parameter. An owned array starts
+//! on a cache line, so that a block of 64 bytes is one line, and is advised to use huge pages when it is large: random
+//! reads then miss the TLB far less often.
+//!
+//! This is one of the crate's two rooms for `unsafe` (the other is `simd`).
+#![allow(
+    unsafe_code,
+    reason = "room for unsafe 1 of 2: raw allocation, and views of lent bytes"
+)]
+
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::borrow::Cow;
+use std::fmt;
+use std::mem::{align_of, size_of};
+use std::ops::{Deref, Range};
+use std::ptr::NonNull;
+use std::slice;
+use std::sync::Arc;
+
+use crate::error::NoMemory;
+
+/// Bytes that someone else owns and that a [`Buf`] may point into.
+pub(crate) type Bytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
+
+/// An unsigned integer that arrays are made of.
+///
+/// Sealed: every bit pattern is a value and there is no padding, which `Buf` relies on to view bytes as words.
+pub trait Word: Copy + Default + Eq + fmt::Debug + Send + Sync + sealed::Sealed + 'static {
+    /// The value whose bytes in memory are this one's, least significant first. Its own inverse.
+    #[doc(hidden)]
+    fn little_endian(self) -> Self;
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+macro_rules! word {
+    ($($t:ty)*) => {$(
+        impl sealed::Sealed for $t {}
+        impl Word for $t {
+            #[inline]
+            fn little_endian(self) -> Self { self.to_le() }
+        }
+    )*};
+}
+word!(u8 u16 u32 u64);
+
+/// A cache line; owned arrays start on one.
+const LINE: usize = 64;
+/// What the allocator aligns to. Asking for no more lets the allocator hand out fresh pages that the kernel zeroes on
+/// the first touch; a larger alignment would make it clear the memory by hand.
+const BASE_ALIGN: usize = 8;
+const PAD: usize = LINE - BASE_ALIGN;
+/// From this size on, huge pages are asked for.
+const HUGE: usize = 4 << 20;
+
+/// An array of integers, owned or lent, that copies on the first write to lent memory.
+///
+/// Reads go through `Deref<Target = [T]>`; writes through [`Buf::make_mut`].
+pub struct Buf<T: Word> {
+    ptr: NonNull<T>,
+    len: usize,
+    owner: Owner,
+}
+
+enum Owner {
+    /// `base` was allocated with `layout`; an empty array has a layout of size 0 and no allocation.
+    Owned { base: NonNull<u8>, layout: Layout },
+    /// The bytes stay where they are for as long as this is held.
+    Lent(Bytes),
+}
+
+// SAFETY: `Buf` is a `Box<[T]>` or a shared slice of an owner that is itself `Send + Sync`; `T` is a plain integer, and
+// mutation needs `&mut self`.
+unsafe impl<T: Word> Send for Buf<T> {}
+// SAFETY: as above; `&Buf` gives only `&[T]`.
+unsafe impl<T: Word> Sync for Buf<T> {}
+
+impl<T: Word> Buf<T> {
+    /// An owned array of `len` zeros. Large arrays take no real memory until they are written.
+    pub(crate) fn zeroed(len: u64) -> Result<Buf<T>, NoMemory> {
+        let too_large = NoMemory { bytes: u64::MAX };
+        let len = usize::try_from(len).map_err(|_| too_large)?;
+        if len == 0 {
+            let layout = Layout::new::<()>();
+            return Ok(Buf {
+                ptr: NonNull::dangling(),
+                len,
+                owner: Owner::Owned {
+                    base: NonNull::dangling(),
+                    layout,
+                },
+            });
+        }
+        let size = len
+            .checked_mul(size_of::<T>())
+            .and_then(|s| s.checked_add(PAD))
+            .ok_or(too_large)?;
+        let layout = Layout::from_size_align(size, BASE_ALIGN).map_err(|_| too_large)?;
+        // SAFETY: the layout's size is not 0.
+        let base =
+            NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(NoMemory { bytes: size as u64 })?;
+        let shift = base.as_ptr().addr().wrapping_neg() % LINE;
+        // SAFETY: `base` is a multiple of 8, so `shift` is at most 56 = PAD, and the allocation has PAD bytes to spare.
+        let ptr = unsafe { base.add(shift) }.cast::<T>();
+        if size >= HUGE {
+            advise_huge_pages(base, size);
+        }
+        Ok(Buf {
+            ptr,
+            len,
+            owner: Owner::Owned { base, layout },
+        })
+    }
+
+    /// An owned copy of a slice.
+    pub(crate) fn copied(words: &[T]) -> Result<Buf<T>, NoMemory> {
+        let mut buf = Buf::zeroed(words.len() as u64)?;
+        buf.make_mut().copy_from_slice(words);
+        Ok(buf)
+    }
+
+    /// The little-endian words in `owner[range]`: lent where they can be read in place, copied where their address or
+    /// this machine's byte order forbids it. `None` if the range is not whole words inside the bytes.
+    pub(crate) fn view(owner: &Bytes, range: Range<usize>) -> Option<Result<Buf<T>, NoMemory>> {
+        let bytes = AsRef::<[u8]>::as_ref(&**owner).get(range)?;
+        if !bytes.len().is_multiple_of(size_of::<T>()) {
+            return None;
+        }
+        let len = bytes.len() / size_of::<T>();
+        if len == 0 {
+            return Some(Buf::zeroed(0));
+        }
+        let aligned = bytes.as_ptr().addr().is_multiple_of(align_of::<T>());
+        if aligned && cfg!(target_endian = "little") {
+            let ptr = NonNull::from(bytes).cast::<T>();
+            return Some(Ok(Buf {
+                ptr,
+                len,
+                owner: Owner::Lent(Arc::clone(owner)),
+            }));
+        }
+        Some(Buf::zeroed(len as u64).map(|mut buf| {
+            let words: &mut [T] = buf.make_mut();
+            // SAFETY: `words` is `len` plain integers, exactly `bytes.len()` bytes, freshly allocated and so disjoint
+            // from `bytes`.
+            unsafe {
+                bytes
+                    .as_ptr()
+                    .copy_to_nonoverlapping(words.as_mut_ptr().cast(), bytes.len())
+            };
+            for word in words {
+                *word = word.little_endian();
+            }
+            buf
+        }))
+    }
+
+    /// The array for writing; lent memory is copied first, which aborts like `Vec` does when memory runs out.
+    #[inline]
+    pub fn make_mut(&mut self) -> &mut [T] {
+        if let Owner::Lent(_) = self.owner {
+            self.take_over();
+        }
+        // SAFETY: the array is owned here: `ptr` is valid for `len` initialised words (zeroed, then only written as
+        // words) and `&mut self` makes this the only view of them.
+        unsafe { slice::from_raw_parts_mut(self.ptr.as_ptr(), self.len) }
+    }
+
+    #[cold]
+    fn take_over(&mut self) {
+        *self = match Buf::copied(self) {
+            Ok(buf) => buf,
+            Err(_) => handle_alloc_error(Layout::for_value::<[T]>(self)),
+        };
+    }
+
+    /// Forgets all words from `len` on; their memory stays held.
+    pub(crate) fn truncate(&mut self, len: usize) {
+        self.len = self.len.min(len);
+    }
+
+    /// Whether the words lie in memory that someone else owns.
+    pub fn is_lent(&self) -> bool {
+        matches!(self.owner, Owner::Lent(_))
+    }
+
+    /// Every byte held for this array, its padding included; lent bytes count as held.
+    pub fn size_in_bytes(&self) -> usize {
+        match &self.owner {
+            Owner::Owned { layout, .. } => layout.size(),
+            Owner::Lent(_) => size_of_val::<[T]>(self),
+        }
+    }
+
+    /// The words as little-endian bytes: in place on little-endian machines.
+    pub(crate) fn to_bytes(&self) -> Cow<'_, [u8]> {
+        let view = |words: &[T]| {
+            // SAFETY: integers have no padding and any address suits a byte; the slice covers the same memory.
+            unsafe {
+                slice::from_raw_parts(words.as_ptr().cast::<u8>(), size_of_val(words))
+                    as *const [u8]
+            }
+        };
+        if cfg!(target_endian = "little") {
+            // SAFETY: the pointer comes from `&self`'s own words, valid for as long as `self` is borrowed.
+            Cow::Borrowed(unsafe { &*view(self) })
+        } else {
+            let swapped: Vec<T> = self.iter().map(|w| w.little_endian()).collect();
+            // SAFETY: `swapped` lives until the copy is made.
+            Cow::Owned(unsafe { &*view(&swapped) }.to_vec())
+        }
+    }
+}
+
+impl<T: Word> Deref for Buf<T> {
+    type Target = [T];
+
+    #[inline]
+    fn deref(&self) -> &[T] {
+        // SAFETY: `ptr` is aligned (owned: to a line; lent: checked in `view`; empty: dangling) and valid for `len`
+        // initialised words for as long as `self` is: owned memory is freed in `drop`, lent memory is kept by its Arc.
+        unsafe { slice::from_raw_parts(self.ptr.as_ptr(), self.len) }
+    }
+}
+
+impl AsRef<[u8]> for Buf<u8> {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+impl<T: Word> Clone for Buf<T> {
+    fn clone(&self) -> Buf<T> {
+        if let Owner::Lent(owner) = &self.owner {
+            return Buf {
+                ptr: self.ptr,
+                len: self.len,
+                owner: Owner::Lent(Arc::clone(owner)),
+            };
+        }
+        match Buf::copied(self) {
+            Ok(buf) => buf,
+            Err(_) => handle_alloc_error(Layout::for_value::<[T]>(self)),
+        }
+    }
+}
+
+impl<T: Word> Drop for Buf<T> {
+    fn drop(&mut self) {
+        if let Owner::Owned { base, layout } = self.owner
+            && layout.size() > 0
+        {
+            // SAFETY: `base` came from `alloc_zeroed` with this very layout and is freed once.
+            unsafe { dealloc(base.as_ptr(), layout) };
+        }
+    }
+}
+
+impl<T: Word> fmt::Debug for Buf<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "[{}; {}]{}",
+            std::any::type_name::<T>(),
+            self.len,
+            if self.is_lent() { " (lent)" } else { "" }
+        )
+    }
+}
+
+/// Asks the kernel to back the whole pages inside an allocation with huge ones. Advice: refusal changes nothing.
+fn advise_huge_pages(base: NonNull<u8>, size: usize) {
+    #[cfg(all(target_os = "linux", not(miri)))]
+    {
+        const PAGE: usize = 4096;
+        let skip = base.as_ptr().addr().wrapping_neg() % PAGE;
+        let len = (size - skip) / PAGE * PAGE;
+        // SAFETY: the range lies inside our own allocation; MADV_HUGEPAGE never changes its contents.
+        unsafe { libc::madvise(base.as_ptr().add(skip).cast(), len, libc::MADV_HUGEPAGE) };
+    }
+    #[cfg(not(all(target_os = "linux", not(miri))))]
+    let _ = (base, size);
+}
+
+/// Maps a file for reading.
+///
+/// # Safety
+///
+/// The file must not be changed or cut short while it is mapped; replace it by renaming a new one over it.
+pub(crate) unsafe fn map_file(file: &std::fs::File) -> std::io::Result<Bytes> {
+    // SAFETY: the caller promises that the file stays as it is.
+    let map = unsafe { memmap2::Mmap::map(file)? };
+    Ok(Arc::new(map))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn owned_arrays_start_on_a_line_and_are_zero() {
+        for len in [1, 2, 7, 8, 9, 63, 64, 65, 1000] {
+            let buf = Buf::<u64>::zeroed(len).unwrap();
+            assert_eq!(buf.as_ptr().addr() % LINE, 0);
+            assert_eq!(buf.len() as u64, len);
+            assert!(buf.iter().all(|&w| w == 0));
+            assert_eq!(buf.size_in_bytes() as u64, len * 8 + PAD as u64);
+        }
+    }
+
+    #[test]
+    fn an_empty_array_takes_no_memory() {
+        let mut buf = Buf::<u32>::zeroed(0).unwrap();
+        assert!(buf.is_empty() && buf.make_mut().is_empty());
+        assert_eq!(buf.clone().size_in_bytes(), 0);
+    }
+
+    #[test]
+    fn impossible_sizes_are_refused_not_tried() {
+        for len in [u64::MAX, 1 << 61, (1 << 60) - 1] {
+            assert!(Buf::<u64>::zeroed(len).is_err());
+        }
+    }
+
+    #[test]
+    fn a_view_reads_little_endian_words_at_any_address() {
+        let bytes: Bytes = Arc::new((0..64u8).collect::<Vec<_>>());
+        for start in 0..16 {
+            let buf = Buf::<u32>::view(&bytes, start..start + 16)
+                .unwrap()
+                .unwrap();
+            let s = start as u8;
+            assert_eq!(
+                buf[0],
+                u32::from_le_bytes([s, s + 1, s + 2, s + 3]),
+                "at {start}"
+            );
+            assert_eq!(buf.len(), 4);
+            assert_eq!(&*buf.to_bytes(), &(s..s + 16).collect::<Vec<_>>()[..]);
+        }
+        assert!(Buf::<u32>::view(&bytes, 0..63).is_none(), "not whole words");
+        assert!(Buf::<u32>::view(&bytes, 60..68).is_none(), "past the end");
+    }
+
+    #[test]
+    fn the_first_write_copies_lent_memory_and_leaves_the_lender_alone() {
+        let owner = Buf::<u64>::copied(&[1, 2, 3]).unwrap();
+        let bytes: Bytes = Arc::new(owner.to_bytes().into_owned());
+        let mut buf = Buf::<u8>::view(&bytes, 0..24).unwrap().unwrap();
+        let sibling = buf.clone();
+        assert!(buf.is_lent() && sibling.is_lent());
+        buf.make_mut()[0] = 9;
+        assert!(!buf.is_lent());
+        assert_eq!((buf[0], sibling[0], (*bytes).as_ref()[0]), (9, 1, 1));
+        drop(bytes);
+        assert_eq!(sibling[8], 2, "the last view keeps the lender alive");
+    }
+
+    #[test]
+    fn large_arrays_are_zero_and_writable() {
+        let mut buf = Buf::<u8>::zeroed(HUGE as u64 + 1).unwrap();
+        let n = buf.len();
+        buf.make_mut()[n - 1] = 7;
+        assert_eq!((buf[0], buf[n / 2], buf[n - 1]), (0, 0, 7));
+    }
+}

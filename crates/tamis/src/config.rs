@@ -1,0 +1,238 @@
+//! What a filter is to be: capacity, false-positive rate, and the kind's own parameters.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::{BuildError, BuildErrorKind};
+use crate::filter::Kind;
+
+/// A parameter that a kind takes beside capacity and rate.
+#[derive(Clone, Copy, Debug)]
+pub struct Param {
+    /// Its name in configurations.
+    pub name: &'static str,
+    /// What it sets, which values it takes, and its default, in one line.
+    pub about: &'static str,
+}
+
+/// The size and shape of a filter to be built.
+///
+/// ```
+/// use tamis::Config;
+///
+/// let config = Config::new(1_000_000).fpr(0.001).set("bits", 14);
+/// let same: Config = "capacity=1000000,fpr=0.001,bits=14".parse()?;
+/// assert_eq!(config, same);
+///
+/// let with_kind: Config = "cuckoo:fpr=0.001,bits=14".parse()?;
+/// assert_eq!(with_kind.kind(), Some("cuckoo"));
+/// # Ok::<(), tamis::BuildError>(())
+/// ```
+///
+/// As text it is `kind:param=value,param=value`; the kind, the colon and every parameter may be left out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    kind: Option<String>,
+    capacity: u64,
+    fpr: f64,
+    /// In the order given; a later value replaces an earlier one of the same name.
+    params: Vec<(String, String)>,
+}
+
+impl Config {
+    /// The rate where none is asked for.
+    pub const DEFAULT_FPR: f64 = 0.01;
+
+    /// A configuration for this many keys at 1 % false positives.
+    pub fn new(capacity: u64) -> Config {
+        Config {
+            kind: None,
+            capacity,
+            fpr: Config::DEFAULT_FPR,
+            params: Vec::new(),
+        }
+    }
+
+    /// Sets the false-positive rate at capacity. Checked when a filter is built.
+    #[must_use]
+    pub fn fpr(mut self, fpr: f64) -> Config {
+        self.fpr = fpr;
+        self
+    }
+
+    /// Sets the number of keys to make room for.
+    #[must_use]
+    pub fn capacity(mut self, capacity: u64) -> Config {
+        self.capacity = capacity;
+        self
+    }
+
+    /// Names the kind of filter.
+    #[must_use]
+    pub fn of_kind(mut self, name: &str) -> Config {
+        self.kind = Some(name.to_string());
+        self
+    }
+
+    /// Sets one of the kind's own parameters.
+    #[must_use]
+    pub fn set(mut self, name: &str, value: impl fmt::Display) -> Config {
+        self.params.retain(|(known, _)| known != name);
+        self.params.push((name.to_string(), value.to_string()));
+        self
+    }
+
+    /// The kind's name, if one is given.
+    pub fn kind(&self) -> Option<&str> {
+        self.kind.as_deref()
+    }
+
+    /// The number of keys to make room for.
+    pub fn get_capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    /// The false-positive rate asked for.
+    pub fn get_fpr(&self) -> f64 {
+        self.fpr
+    }
+
+    /// What every builder checks first: the rate is one, a 64-bit hash can promise it, the configuration is for this
+    /// kind, and it knows every parameter. Returns the number of keys to size for and the rate.
+    pub(crate) fn check<F: Kind>(&self, hashes: &[u64]) -> Result<(u64, f64), BuildError> {
+        if let Some(named) = &self.kind
+            && named != F::NAME
+        {
+            return Err(BuildErrorKind::OtherKind {
+                named: named.clone(),
+                built: F::NAME,
+            }
+            .into());
+        }
+        for (name, _) in &self.params {
+            if !F::PARAMS.iter().any(|p| p.name == name) {
+                let names: Vec<_> = ["capacity", "fpr"]
+                    .into_iter()
+                    .chain(F::PARAMS.iter().map(|p| p.name))
+                    .collect();
+                let (kind, name, known) = (F::NAME, name.clone(), names.join(", "));
+                return Err(BuildErrorKind::UnknownParameter { kind, name, known }.into());
+            }
+        }
+        if !(self.fpr > 0.0 && self.fpr < 1.0) {
+            return Err(BuildErrorKind::Fpr(self.fpr).into());
+        }
+        let keys = self.capacity.max(hashes.len() as u64);
+        let least = 16.0 * keys.max(1) as f64 / 2f64.powi(64);
+        if self.fpr < least {
+            return Err(BuildErrorKind::HashFloor {
+                fpr: self.fpr,
+                least,
+            }
+            .into());
+        }
+        Ok((keys, self.fpr))
+    }
+
+    /// The value of one of the kind's own parameters, or `None` where it is left to the kind.
+    pub(crate) fn param<T: FromStr>(
+        &self,
+        name: &str,
+        expected: &str,
+    ) -> Result<Option<T>, BuildError> {
+        let Some((_, text)) = self.params.iter().find(|(known, _)| known == name) else {
+            return Ok(None);
+        };
+        text.parse()
+            .map(Some)
+            .map_err(|_| BuildError::parameter(name, text, expected))
+    }
+}
+
+impl fmt::Display for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(kind) = &self.kind {
+            write!(f, "{kind}:")?;
+        }
+        write!(f, "capacity={},fpr={}", self.capacity, self.fpr)?;
+        self.params
+            .iter()
+            .try_for_each(|(name, value)| write!(f, ",{name}={value}"))
+    }
+}
+
+impl FromStr for Config {
+    type Err = BuildError;
+
+    fn from_str(text: &str) -> Result<Config, BuildError> {
+        let (kind, params) = match text.split_once(':') {
+            Some((kind, params)) => (Some(kind), params),
+            None if text.contains('=') || text.is_empty() => (None, text),
+            None => (Some(text), ""),
+        };
+        let mut config = Config::new(0);
+        if let Some(kind) = kind {
+            config = config.of_kind(kind.trim());
+        }
+        for pair in params.split(',').map(str::trim).filter(|p| !p.is_empty()) {
+            let Some((name, value)) = pair.split_once('=').map(|(n, v)| (n.trim(), v.trim()))
+            else {
+                return Err(BuildErrorKind::Syntax(format!("`{pair}` has no value")).into());
+            };
+            config = match name {
+                "" => return Err(BuildErrorKind::Syntax(format!("`{pair}` has no name")).into()),
+                "capacity" => config.capacity(value.parse().map_err(|_| {
+                    BuildError::parameter(name, value, "a whole number below 2^64")
+                })?),
+                "fpr" => {
+                    config.fpr(value.parse().map_err(|_| {
+                        BuildError::parameter(name, value, "a number between 0 and 1")
+                    })?)
+                }
+                _ => config.set(name, value),
+            };
+        }
+        Ok(config)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_and_configuration_are_two_forms_of_one_thing() {
+        let config = Config::new(5).of_kind("cuckoo").fpr(0.25).set("bits", 9);
+        assert_eq!(config.to_string(), "cuckoo:capacity=5,fpr=0.25,bits=9");
+        assert_eq!(config.to_string().parse::<Config>().unwrap(), config);
+        assert_eq!("cuckoo".parse::<Config>().unwrap().kind(), Some("cuckoo"));
+        assert_eq!("".parse::<Config>().unwrap(), Config::new(0));
+        assert_eq!(
+            " cuckoo : bits = 9 , fpr=0.5,"
+                .parse::<Config>()
+                .unwrap()
+                .get_fpr(),
+            0.5
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named() {
+        for (text, at_fault) in [
+            ("cuckoo:bits", "`bits` has no value"),
+            ("cuckoo:=9", "has no name"),
+            ("capacity=-1", "capacity=-1"),
+            ("capacity=18446744073709551616", "capacity"),
+            ("fpr=few", "fpr=few"),
+        ] {
+            let message = text.parse::<Config>().unwrap_err().to_string();
+            assert!(message.contains(at_fault), "{text}: {message}");
+        }
+    }
+
+    #[test]
+    fn a_later_value_replaces_an_earlier_one() {
+        let config: Config = "bits=8,bits=9".parse().unwrap();
+        assert_eq!(config.param::<u32>("bits", "").unwrap(), Some(9));
+    }
+}

@@ -1,0 +1,515 @@
+//! What can go wrong, as sentences a user can act on.
+//!
+//! Four errors, one per moment: [`Full`] on an insertion, [`BuildError`] when a filter is made, [`DecodeError`] when a
+//! file is opened, [`MergeError`] when two filters are joined. Each is opaque, prints as a sentence, and answers
+//! `kind()` with the case and the value at fault for a program that wants to branch on it.
+
+use std::error::Error;
+use std::fmt;
+use std::io;
+
+/// An insertion was refused; the filter is exactly as it was before the refused key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Full {
+    kind: FullKind,
+    len: u64,
+    accepted: usize,
+}
+
+/// Why a filter takes no more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FullKind {
+    /// No place is left for this key: the table, or the part of it that the key maps to, is full.
+    Capacity,
+    /// The same key, or keys that the filter cannot tell apart, are held this many times already.
+    Duplicates(u64),
+}
+
+impl Full {
+    pub(crate) fn new(kind: FullKind, len: u64) -> Full {
+        Full {
+            kind,
+            len,
+            accepted: 0,
+        }
+    }
+
+    pub(crate) fn after(self, accepted: usize) -> Full {
+        Full { accepted, ..self }
+    }
+
+    /// Which limit was met.
+    pub fn kind(&self) -> FullKind {
+        self.kind
+    }
+
+    /// How many keys the filter holds.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// How many hashes of the batch were inserted before the one that was refused; 0 for a single insertion.
+    pub fn accepted(&self) -> usize {
+        self.accepted
+    }
+}
+
+impl fmt::Display for Full {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.kind {
+            FullKind::Capacity => {
+                write!(
+                    f,
+                    "the filter is full at {} keys; build a larger one (a higher capacity)",
+                    self.len
+                )
+            }
+            FullKind::Duplicates(limit) => write!(
+                f,
+                "the filter holds this key {limit} times already, the most it can; insert a key once, or use a counting kind"
+            ),
+        }
+    }
+}
+
+impl Error for Full {}
+
+/// Memory that the system would not give.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NoMemory {
+    /// What was asked for; `u64::MAX` stands for "more than an address can reach".
+    pub(crate) bytes: u64,
+}
+
+/// A filter could not be made from this configuration and these keys.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BuildError(Box<BuildErrorKind>);
+
+/// The case behind a [`BuildError`].
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum BuildErrorKind {
+    /// The false-positive rate is not a number strictly between 0 and 1.
+    Fpr(f64),
+    /// A 64-bit hash cannot promise this rate for so many keys; `least` is the lowest that it can.
+    HashFloor {
+        /// The rate that was asked for.
+        fpr: f64,
+        /// The lowest rate that can be promised: 16·n/2⁶⁴.
+        least: f64,
+    },
+    /// This kind cannot reach this rate; `least` is the lowest that it offers.
+    Unreachable {
+        /// The kind's name.
+        kind: &'static str,
+        /// The rate that was asked for.
+        fpr: f64,
+        /// The lowest rate that the kind offers here.
+        least: f64,
+    },
+    /// A parameter has a value that the kind does not take.
+    Parameter {
+        /// The parameter's name.
+        name: String,
+        /// The value as given.
+        value: String,
+        /// What is accepted.
+        expected: String,
+    },
+    /// The kind has no parameter of this name.
+    UnknownParameter {
+        /// The kind's name.
+        kind: &'static str,
+        /// The parameter as given.
+        name: String,
+        /// The names that the kind knows, in one line.
+        known: String,
+    },
+    /// No kind of this name is registered; `similar` is the nearest name.
+    UnknownKind {
+        /// The name as given; empty where the configuration names no kind.
+        name: String,
+        /// The registered name that looks most like it.
+        similar: &'static str,
+    },
+    /// The configuration names one kind and is used to build another.
+    OtherKind {
+        /// The kind that the configuration names.
+        named: String,
+        /// The kind that was to be built.
+        built: &'static str,
+    },
+    /// The configuration's text cannot be read.
+    Syntax(String),
+    /// The filter would be larger than this kind's index can address.
+    TooLarge {
+        /// What is counted: bits, blocks, slots.
+        unit: &'static str,
+        /// How many would be needed.
+        needed: f64,
+        /// The most there can be.
+        most: u64,
+    },
+    /// The system gave no memory for the filter.
+    Memory {
+        /// Bytes asked for; `u64::MAX` stands for "more than an address can reach".
+        bytes: u64,
+    },
+    /// The keys do not fit in the filter that was sized for them.
+    Full(Full),
+    /// No attempt at the construction succeeded.
+    Attempts {
+        /// How many keys were given.
+        keys: u64,
+        /// How many attempts were made.
+        attempts: u32,
+    },
+}
+
+impl BuildError {
+    /// The case, with the value at fault.
+    pub fn kind(&self) -> &BuildErrorKind {
+        &self.0
+    }
+
+    /// A parameter's value is not one that the kind takes.
+    pub(crate) fn parameter(
+        name: &str,
+        value: impl fmt::Display,
+        expected: impl Into<String>,
+    ) -> BuildError {
+        BuildErrorKind::Parameter {
+            name: name.into(),
+            value: value.to_string(),
+            expected: expected.into(),
+        }
+        .into()
+    }
+}
+
+impl From<BuildErrorKind> for BuildError {
+    fn from(kind: BuildErrorKind) -> BuildError {
+        BuildError(Box::new(kind))
+    }
+}
+
+impl From<NoMemory> for BuildError {
+    fn from(e: NoMemory) -> BuildError {
+        BuildErrorKind::Memory { bytes: e.bytes }.into()
+    }
+}
+
+impl From<Full> for BuildError {
+    fn from(e: Full) -> BuildError {
+        BuildErrorKind::Full(e).into()
+    }
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &*self.0 {
+            BuildErrorKind::Fpr(fpr) => {
+                write!(f, "a false-positive rate of {fpr} makes no filter; give one above 0 and below 1, such as 0.01")
+            }
+            BuildErrorKind::HashFloor { fpr, least } => write!(
+                f,
+                "a false-positive rate of {fpr:e} is below what a 64-bit hash can promise for so many keys; the lowest is {least:e}"
+            ),
+            BuildErrorKind::Unreachable { kind, fpr, least } => write!(
+                f,
+                "`{kind}` cannot reach a false-positive rate of {fpr}; its lowest is {least:e}: ask for that or choose another kind"
+            ),
+            BuildErrorKind::Parameter { name, value, expected } => {
+                write!(f, "parameter {name}={value} is not possible; expected {expected}")
+            }
+            BuildErrorKind::UnknownParameter { kind, name, known } => {
+                write!(f, "`{kind}` has no parameter `{name}`; it takes: {known}")
+            }
+            BuildErrorKind::UnknownKind { name, similar } if name.is_empty() => {
+                write!(f, "the configuration names no kind of filter; write one before a colon, such as `{similar}:fpr=0.01`")
+            }
+            BuildErrorKind::UnknownKind { name, similar } => {
+                write!(f, "no kind of filter is called `{name}`; did you mean `{similar}`?")
+            }
+            BuildErrorKind::OtherKind { named, built } => {
+                write!(f, "the configuration is for `{named}`, but a `{built}` is being built")
+            }
+            BuildErrorKind::Syntax(why) => {
+                write!(f, "{why}; the form is `kind:param=value,param=value`, such as `cuckoo:fpr=0.001,bits=12`")
+            }
+            BuildErrorKind::TooLarge { unit, needed, most } => {
+                write!(f, "the filter needs {needed:.0} {unit}, and {most} is the most it can address; split the keys over several filters")
+            }
+            BuildErrorKind::Memory { bytes: u64::MAX } => {
+                f.write_str("the filter needs more memory than an address can reach; lower the capacity or raise the rate")
+            }
+            BuildErrorKind::Memory { bytes } => {
+                write!(f, "the system has no {bytes} bytes for the filter; lower the capacity or raise the rate")
+            }
+            BuildErrorKind::Full(full) => write!(f, "not all keys fit: {full}"),
+            BuildErrorKind::Attempts { keys, attempts } => write!(
+                f,
+                "{attempts} attempts at building from {keys} keys failed; if the hashes are your own, check that they are spread over 64 bits"
+            ),
+        }
+    }
+}
+
+impl Error for BuildError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match &*self.0 {
+            BuildErrorKind::Full(full) => Some(full),
+            _ => None,
+        }
+    }
+}
+
+/// Bytes that are no filter, or a damaged or foreign one. Never an answer: nothing was opened.
+#[derive(Debug)]
+pub struct DecodeError(Box<DecodeErrorKind>);
+
+/// The case behind a [`DecodeError`].
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum DecodeErrorKind {
+    /// The file could not be read.
+    Io(io::Error),
+    /// The bytes do not start as a tamis file does.
+    NotAFilter,
+    /// There are fewer or more bytes than the file says of itself.
+    Length {
+        /// The length that the header states, or the least that a file has.
+        expected: u64,
+        /// The bytes that are there.
+        got: u64,
+    },
+    /// A checksum does not agree with the bytes that it covers.
+    Checksum {
+        /// The part that is damaged: "header", "data", "checksum table".
+        part: &'static str,
+        /// Where that part starts in the file.
+        offset: u64,
+    },
+    /// The file was written by a newer major version of the format.
+    Newer {
+        /// The file's major version.
+        major: u16,
+    },
+    /// The file uses features that this version does not know.
+    Features(u32),
+    /// No kind with this id is registered.
+    UnknownKind(u16),
+    /// The file holds another kind than the one asked for.
+    OtherKind {
+        /// The id of the kind asked for.
+        expected: u16,
+        /// The id in the file.
+        got: u16,
+    },
+    /// The kind's own layout is of a version that this library does not read.
+    KindVersion {
+        /// The kind's name.
+        kind: &'static str,
+        /// The version in the file.
+        version: u16,
+    },
+    /// The hashing's id is not known.
+    UnknownHashing(u16),
+    /// The secret that the keys were hashed under is not in the file: open it with the secret.
+    SecretNeeded,
+    /// The secret given is not the one that the keys were hashed under.
+    WrongSecret,
+    /// A field has a value that no writer produces.
+    Invalid {
+        /// The field.
+        field: &'static str,
+        /// Its value.
+        value: u64,
+        /// What it must be.
+        expected: String,
+    },
+    /// The system gave no memory for the filter.
+    Memory {
+        /// Bytes asked for.
+        bytes: u64,
+    },
+}
+
+impl DecodeError {
+    /// The case, with the value at fault.
+    pub fn kind(&self) -> &DecodeErrorKind {
+        &self.0
+    }
+
+    /// A field has a value that no writer produces.
+    pub(crate) fn invalid(
+        field: &'static str,
+        value: u64,
+        expected: impl Into<String>,
+    ) -> DecodeError {
+        DecodeErrorKind::Invalid {
+            field,
+            value,
+            expected: expected.into(),
+        }
+        .into()
+    }
+}
+
+impl From<DecodeErrorKind> for DecodeError {
+    fn from(kind: DecodeErrorKind) -> DecodeError {
+        DecodeError(Box::new(kind))
+    }
+}
+
+impl From<NoMemory> for DecodeError {
+    fn from(e: NoMemory) -> DecodeError {
+        DecodeErrorKind::Memory { bytes: e.bytes }.into()
+    }
+}
+
+impl From<io::Error> for DecodeError {
+    fn from(e: io::Error) -> DecodeError {
+        DecodeErrorKind::Io(e).into()
+    }
+}
+
+impl fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &*self.0 {
+            DecodeErrorKind::Io(e) => write!(f, "cannot read the filter: {e}"),
+            DecodeErrorKind::NotAFilter => f.write_str("not a tamis filter (the first eight bytes are not its signature)"),
+            DecodeErrorKind::Length { expected, got } if got < expected => {
+                write!(f, "the file is cut short: {expected} bytes expected, {got} are there; fetch it again")
+            }
+            DecodeErrorKind::Length { expected, got } => {
+                write!(f, "bytes follow the end of the filter: {expected} expected, {got} are there")
+            }
+            DecodeErrorKind::Checksum { part, offset } => {
+                write!(f, "the file is damaged: the checksum of the {part} at byte {offset} does not agree; fetch or build it again")
+            }
+            DecodeErrorKind::Newer { major } => {
+                write!(f, "the file is of format {major}, newer than this version reads (1); use a newer tamis")
+            }
+            DecodeErrorKind::Features(flags) => {
+                write!(f, "the file uses features that this version does not know (flags {flags:#x}); use a newer tamis")
+            }
+            DecodeErrorKind::UnknownKind(id) => {
+                write!(f, "the file holds a filter of kind number {id}, which this version does not know; use a newer tamis")
+            }
+            DecodeErrorKind::OtherKind { expected, got } => {
+                write!(f, "the file holds a filter of kind number {got}, not {expected} as asked for; open it as `AnyFilter`")
+            }
+            DecodeErrorKind::KindVersion { kind, version } => {
+                write!(f, "the file's `{kind}` has layout version {version}, which this version does not read; use a newer tamis")
+            }
+            DecodeErrorKind::UnknownHashing(id) => {
+                write!(f, "the keys were hashed by function number {id}, which this version does not know; use a newer tamis")
+            }
+            DecodeErrorKind::SecretNeeded => {
+                f.write_str("the keys were hashed under a secret that is not in the file; open it with the secret")
+            }
+            DecodeErrorKind::WrongSecret => f.write_str("the secret given is not the one that the keys were hashed under"),
+            DecodeErrorKind::Invalid { field, value, expected } => {
+                write!(f, "the file is damaged or forged: {field} is {value}, expected {expected}")
+            }
+            DecodeErrorKind::Memory { bytes } => write!(f, "the system has no {bytes} bytes for the filter"),
+        }
+    }
+}
+
+impl Error for DecodeError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match &*self.0 {
+            DecodeErrorKind::Io(e) => Some(e),
+            _ => None,
+        }
+    }
+}
+
+/// Two filters could not be joined; both are as they were.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MergeError(Box<MergeErrorKind>);
+
+/// The case behind a [`MergeError`].
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum MergeErrorKind {
+    /// The filters are of different kinds.
+    Kind {
+        /// The kind that was to take the other in.
+        ours: &'static str,
+        /// The other's kind.
+        theirs: &'static str,
+    },
+    /// Filters of this kind cannot be merged without their keys.
+    Unsupported(&'static str),
+    /// A parameter differs.
+    Parameter {
+        /// Its name.
+        name: &'static str,
+        /// Its value here.
+        ours: u64,
+        /// Its value in the other.
+        theirs: u64,
+    },
+    /// The keys were hashed differently: another function, seed or secret.
+    Hashing,
+    /// The union does not fit.
+    Full(Full),
+}
+
+impl MergeError {
+    /// The case, with the value at fault.
+    pub fn kind(&self) -> &MergeErrorKind {
+        &self.0
+    }
+
+    /// Refuses unless a parameter is the same in both filters.
+    pub(crate) fn unless_equal(
+        name: &'static str,
+        ours: u64,
+        theirs: u64,
+    ) -> Result<(), MergeError> {
+        if ours == theirs {
+            Ok(())
+        } else {
+            Err(MergeErrorKind::Parameter { name, ours, theirs }.into())
+        }
+    }
+}
+
+impl From<MergeErrorKind> for MergeError {
+    fn from(kind: MergeErrorKind) -> MergeError {
+        MergeError(Box::new(kind))
+    }
+}
+
+impl fmt::Display for MergeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &*self.0 {
+            MergeErrorKind::Kind { ours, theirs } => write!(f, "a `{theirs}` cannot be merged into a `{ours}`"),
+            MergeErrorKind::Unsupported(kind) => {
+                write!(f, "`{kind}` filters cannot be merged; build one from the keys of both")
+            }
+            MergeErrorKind::Parameter { name, ours, theirs } => write!(
+                f,
+                "the filters differ in {name} ({ours} here, {theirs} there); only filters built with the same capacity, rate and parameters merge"
+            ),
+            MergeErrorKind::Hashing => {
+                f.write_str("the filters hash their keys differently (function, seed or secret); only filters that hash alike merge")
+            }
+            MergeErrorKind::Full(full) => write!(f, "the union does not fit: {full}"),
+        }
+    }
+}
+
+impl Error for MergeError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match &*self.0 {
+            MergeErrorKind::Full(full) => Some(full),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! The traits, and the laws that every filter obeys.
+//!
+//! A filter is an approximate set of 64-bit hashes; [`Keyed`](crate::Keyed) makes it a set of keys. The traits say what
+//! a filter *can* do, so that asking a static filter to insert is a compile error for typed users and `None` for those
+//! who hold an [`AnyFilter`](crate::AnyFilter).
+//!
+//! The laws, which the conformance suite tests for every registered kind:
+//!
+//! - A hash that was inserted (and not removed since) is contained. Always.
+//! - A hash that was not inserted is contained with probability [`fpr`](Filter::fpr).
+//! - An empty filter contains nothing.
+//! - An operation that returns an error has changed nothing.
+//! - A batch answers exactly as single calls do, at every instruction-set level.
+//! - What is written to a file is read back byte for byte, and anything else is refused.
+
+use std::any::Any;
+use std::fmt::Debug;
+
+use crate::config::{Config, Param};
+use crate::error::{BuildError, DecodeError, Full, MergeError};
+use crate::format::{Decoder, Encoder};
+use crate::simd;
+
+/// An approximate set of 64-bit hashes.
+///
+/// Hashes must be spread evenly over 64 bits: pass a hash, not an id. [`Keyed`](crate::Keyed) takes keys and hashes
+/// them well.
+pub trait Filter: Any + Debug + Send + Sync {
+    /// Whether the hash may have been inserted. `false` is certain; `true` is wrong with probability [`fpr`](Self::fpr).
+    fn contains(&self, hash: u64) -> bool;
+
+    /// How many keys were put in and not removed, repeats counted.
+    fn len(&self) -> u64;
+
+    /// Whether no key was put in.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Every byte held on the heap: data, metadata, padding.
+    fn size_in_bytes(&self) -> usize;
+
+    /// The false-positive rate to expect now, at the present load. May read the whole filter.
+    fn fpr(&self) -> f64;
+
+    /// Asks for the memory that [`contains`](Self::contains) or an insertion of this hash will read.
+    fn prefetch(&self, _hash: u64) {}
+
+    /// Looks up many hashes: `out[i]` becomes `contains(hashes[i])`, for as many as both slices hold.
+    ///
+    /// Faster than single calls: the instruction set is chosen once, and memory is asked for ahead of its use.
+    fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
+        let n = hashes.len().min(out.len());
+        simd::dispatch(simd::ContainsBatch {
+            filter: self,
+            hashes: &hashes[..n],
+            out: &mut out[..n],
+        });
+    }
+}
+
+/// A filter that takes new hashes after it was built.
+pub trait Insert: Filter {
+    /// Inserts a hash. On `Err` the filter is exactly as it was.
+    ///
+    /// # Errors
+    ///
+    /// [`Full`] when there is no place for the hash, or it is held as often as the filter can tell.
+    fn insert(&mut self, hash: u64) -> Result<(), Full>;
+
+    /// Inserts many hashes in order, faster than one by one.
+    ///
+    /// # Errors
+    ///
+    /// [`Full`] at the first hash that is refused; those before it ([`Full::accepted`] of them) are in, those from it
+    /// on are not.
+    fn insert_batch(&mut self, hashes: &[u64]) -> Result<(), Full> {
+        simd::dispatch(simd::InsertBatch {
+            filter: self,
+            hashes,
+        })
+    }
+}
+
+/// A filter that can forget a hash that was inserted.
+pub trait Remove: Insert {
+    /// Takes out one copy of a hash; `false` if none matches, and then nothing has changed.
+    ///
+    /// Only remove what was inserted: a filter cannot tell a member from a false positive, and removing a false
+    /// positive takes away another key's fingerprint, which makes that key a false negative.
+    fn remove(&mut self, hash: u64) -> bool;
+}
+
+/// A filter that can tell how often a hash was inserted.
+pub trait Count: Filter {
+    /// How many copies of the hash are held: never fewer than were inserted, more with probability
+    /// [`fpr`](Filter::fpr).
+    fn count(&self, hash: u64) -> u64;
+}
+
+/// A filter that can take in another of the same shape without knowing its keys.
+pub trait Merge: Filter + Sized {
+    /// Makes this filter contain what either contained. On `Err` it is exactly as it was.
+    ///
+    /// # Errors
+    ///
+    /// [`MergeError`] when the parameters differ, by name, or the union does not fit.
+    fn merge(&mut self, other: &Self) -> Result<(), MergeError>;
+}
+
+/// What a filter supplies to be built, stored and found by name.
+///
+/// Capabilities are one line each: a kind that implements [`Insert`] overrides [`as_insert`](Self::as_insert) with
+/// `Some(self)`, and so on.
+pub trait Kind: Filter + Clone + Sized {
+    /// The number in files. Never reused.
+    const ID: u16;
+    /// The name in the CLI, in configurations and in documentation.
+    const NAME: &'static str;
+    /// The version of this kind's own layout in files.
+    const VERSION: u16 = 1;
+    /// What it is good for, in one line.
+    const ABOUT: &'static str;
+    /// The source file of the algorithm, for the table of kinds.
+    const SOURCE: &'static str;
+    /// The parameters that a configuration may give beside capacity and rate.
+    const PARAMS: &'static [Param] = &[];
+
+    /// Builds a filter for `max(config.capacity, hashes.len())` keys that contains the given hashes.
+    ///
+    /// May reorder the slice; repeated hashes are allowed.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] when the configuration is not possible, at once and before memory is taken.
+    fn build(config: &Config, hashes: &mut [u64]) -> Result<Self, BuildError>;
+
+    /// Writes the parameters and arrays, in the order that `decode` reads them.
+    fn encode<'a>(&'a self, out: &mut Encoder<'a>);
+
+    /// Reads what `encode` wrote, and refuses whatever `contains` could not survive.
+    ///
+    /// # Errors
+    ///
+    /// [`DecodeError`] that names the field at fault.
+    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError>;
+
+    /// The filter as something that takes insertions.
+    fn as_insert(&mut self) -> Option<&mut dyn Insert> {
+        None
+    }
+
+    /// The filter as something that takes removals.
+    fn as_remove(&mut self) -> Option<&mut dyn Remove> {
+        None
+    }
+
+    /// The filter as something that counts.
+    fn as_count(&self) -> Option<&dyn Count> {
+        None
+    }
+
+    /// Merges another filter of the same kind into this one; `None` where the kind cannot.
+    fn try_merge(&mut self, _other: &Self) -> Option<Result<(), MergeError>> {
+        None
+    }
+}

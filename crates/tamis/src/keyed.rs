@@ -1,0 +1,396 @@
+//! `Keyed<F>`: the layer that turns keys into hashes, and a filter into a file.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::buf::{Buf, Bytes, map_file};
+use crate::config::Config;
+use crate::error::{BuildError, DecodeError, DecodeErrorKind, Full, MergeError, MergeErrorKind};
+use crate::file;
+use crate::filter::{Count, Filter, Insert, Kind, Remove};
+use crate::format::{self, Decoder, Encoder, FileHashing, Header};
+use crate::key::{Hashing, Key};
+
+/// A filter of keys: a [`Filter`] of hashes, with the [`Hashing`] that makes them.
+///
+/// ```
+/// use tamis::{Cuckoo, Config, Keyed};
+///
+/// let mut seen: Keyed<Cuckoo> = Keyed::new(&Config::new(1_000_000).fpr(0.01))?;
+/// seen.insert("alice")?;
+/// assert!(seen.contains("alice"));
+/// assert!(seen.remove("alice"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Keyed<F> {
+    filter: F,
+    hashing: Hashing,
+    capacity: u64,
+    fpr: f64,
+}
+
+/// How many keys are hashed before their hashes are looked up together.
+const CHUNK: usize = 256;
+
+impl<F: Filter> Keyed<F> {
+    /// Puts the key layer around a filter whose hashes were made by `hashing`.
+    pub fn from_filter(filter: F, hashing: Hashing, config: &Config) -> Keyed<F> {
+        Keyed {
+            filter,
+            hashing,
+            capacity: config.get_capacity(),
+            fpr: config.get_fpr(),
+        }
+    }
+
+    /// Whether the key may have been inserted. `false` is certain; `true` is wrong with probability
+    /// [`Filter::fpr`].
+    #[inline]
+    pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
+        self.filter.contains(self.hash(key))
+    }
+
+    /// Looks up many keys: `out[i]` becomes `contains(&keys[i])`, for as many as both slices hold.
+    pub fn contains_batch<K: Key>(&self, keys: &[K], out: &mut [bool]) {
+        let mut hashes = [0; CHUNK];
+        for (keys, out) in keys.chunks(CHUNK).zip(out.chunks_mut(CHUNK)) {
+            for (hash, key) in hashes.iter_mut().zip(keys) {
+                *hash = self.hash(key);
+            }
+            self.filter.contains_batch(&hashes[..keys.len()], out);
+        }
+    }
+
+    /// The hash that the filter sees for a key.
+    #[inline]
+    pub fn hash<K: Key + ?Sized>(&self, key: &K) -> u64 {
+        key.hash_with(&self.hashing)
+    }
+
+    /// How keys are hashed.
+    pub fn hashing(&self) -> &Hashing {
+        &self.hashing
+    }
+
+    /// The number of keys that the filter was built for.
+    pub fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    /// The false-positive rate that was asked for, at capacity.
+    pub fn requested_fpr(&self) -> f64 {
+        self.fpr
+    }
+
+    /// The filter of hashes.
+    pub fn filter(&self) -> &F {
+        &self.filter
+    }
+
+    /// The filter of hashes, for changing.
+    pub fn filter_mut(&mut self) -> &mut F {
+        &mut self.filter
+    }
+}
+
+impl<F: Insert> Keyed<F> {
+    /// Inserts a key. On `Err` the filter is exactly as it was.
+    ///
+    /// # Errors
+    ///
+    /// [`Full`] when there is no place for the key.
+    #[inline]
+    pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<(), Full> {
+        self.filter.insert(self.hash(key))
+    }
+}
+
+impl<F: Remove> Keyed<F> {
+    /// Takes out one copy of a key; `false` if none matches. Only remove what was inserted: see [`Remove::remove`].
+    #[inline]
+    pub fn remove<K: Key + ?Sized>(&mut self, key: &K) -> bool {
+        self.filter.remove(self.hash(key))
+    }
+}
+
+impl<F: Count> Keyed<F> {
+    /// How many copies of a key are held: never fewer than were inserted.
+    #[inline]
+    pub fn count<K: Key + ?Sized>(&self, key: &K) -> u64 {
+        self.filter.count(self.hash(key))
+    }
+}
+
+impl<F: Stored> Keyed<F> {
+    /// An empty filter of this configuration, with the default hashing.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] when the configuration is not possible.
+    pub fn new(config: &Config) -> Result<Keyed<F>, BuildError> {
+        Keyed::build(config, [] as [&str; 0])
+    }
+
+    /// A filter of the given keys, with the default hashing. Repeated keys are allowed.
+    ///
+    /// Room is made for the configuration's capacity or the number of keys, whichever is more.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] when the configuration is not possible.
+    pub fn build<K: Key>(
+        config: &Config,
+        keys: impl IntoIterator<Item = K>,
+    ) -> Result<Keyed<F>, BuildError> {
+        Keyed::build_with(config, Hashing::default(), keys)
+    }
+
+    /// As [`build`](Keyed::build), with a hashing of your choice.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] when the configuration is not possible.
+    pub fn build_with<K: Key>(
+        config: &Config,
+        hashing: Hashing,
+        keys: impl IntoIterator<Item = K>,
+    ) -> Result<Keyed<F>, BuildError> {
+        let mut hashes: Vec<u64> = keys
+            .into_iter()
+            .map(|key| key.hash_with(&hashing))
+            .collect();
+        let config = config
+            .clone()
+            .capacity(config.get_capacity().max(hashes.len() as u64));
+        Ok(Keyed::from_filter(
+            F::build(&config, &mut hashes)?,
+            hashing,
+            &config,
+        ))
+    }
+
+    /// Takes in another filter of the same shape and hashing. On `Err` this one is exactly as it was.
+    ///
+    /// # Errors
+    ///
+    /// [`MergeError`] when the hashing, the kind or a parameter differs, or the union does not fit.
+    pub fn merge(&mut self, other: &Keyed<F>) -> Result<(), MergeError> {
+        if !self.hashing.agrees_with(&other.hashing) {
+            return Err(MergeErrorKind::Hashing.into());
+        }
+        self.filter.merge_stored(&other.filter)
+    }
+
+    /// Writes the file to any sink: a socket, a pipe, a `Vec<u8>`.
+    ///
+    /// # Errors
+    ///
+    /// The sink's own.
+    pub fn write_to(&self, mut out: impl Write) -> io::Result<()> {
+        let mut encoder = Encoder::default();
+        self.filter.encode(&mut encoder);
+        let (kind, kind_version) = self.filter.identity();
+        let hashing = FileHashing::Known(self.hashing);
+        let header = Header {
+            kind,
+            kind_version,
+            hashing,
+            len: self.filter.len(),
+            capacity: self.capacity,
+            fpr: self.fpr,
+        };
+        encoder.write(&header, &mut out)
+    }
+
+    /// The file as bytes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(usize::try_from(self.file_len()).unwrap_or(0));
+        match self.write_to(&mut bytes) {
+            Ok(()) => bytes,
+            Err(_) => unreachable!("writing to memory does not fail"),
+        }
+    }
+
+    /// How many bytes the file has.
+    pub fn file_len(&self) -> u64 {
+        let mut encoder = Encoder::default();
+        self.filter.encode(&mut encoder);
+        encoder.file_len()
+    }
+
+    /// Saves the filter, replacing a file of that name at once and wholly, or not at all.
+    ///
+    /// The bytes go to a temporary file beside it, are synced, and take its name; then the directory is synced.
+    ///
+    /// # Errors
+    ///
+    /// Any of those steps' own; the file is then as it was, and no temporary file is left.
+    pub fn save(&self, path: impl AsRef<Path>) -> io::Result<()> {
+        file::replace(path.as_ref(), |out| self.write_to(out))
+    }
+
+    /// Opens a filter from bytes, verifying everything. Arrays are used where they lie, if their address allows.
+    ///
+    /// # Errors
+    ///
+    /// [`DecodeError`] when the bytes are not exactly what a writer produces.
+    pub fn open(bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Result<Keyed<F>, DecodeError> {
+        Keyed::open_shared(&(Arc::new(bytes) as Bytes), None)
+    }
+
+    /// As [`open`](Keyed::open), for a file whose secret is kept elsewhere; a file with a known hashing must agree.
+    ///
+    /// # Errors
+    ///
+    /// [`DecodeError`], also when the secret is not the right one.
+    pub fn open_with(
+        bytes: impl AsRef<[u8]> + Send + Sync + 'static,
+        hashing: &Hashing,
+    ) -> Result<Keyed<F>, DecodeError> {
+        Keyed::open_shared(&(Arc::new(bytes) as Bytes), Some(hashing))
+    }
+
+    /// Loads a file into memory, verifying everything.
+    ///
+    /// # Errors
+    ///
+    /// [`DecodeError`] when the file cannot be read or is not exactly what a writer produces.
+    pub fn load(path: impl AsRef<Path>) -> Result<Keyed<F>, DecodeError> {
+        let file = File::open(path)?;
+        let size = file.metadata()?.len();
+        Keyed::open_shared(&read_aligned(file, size)?, None)
+    }
+
+    /// Loads a filter from an open file, a pipe or a socket, verifying everything.
+    ///
+    /// # Errors
+    ///
+    /// [`DecodeError`] when it cannot be read or is not exactly what a writer produces.
+    pub fn read_from(input: impl Read) -> Result<Keyed<F>, DecodeError> {
+        Keyed::open_shared(&read_aligned(input, 0)?, None)
+    }
+
+    /// Maps a file instead of reading it: opening costs one pass of verification, and processes share the memory.
+    ///
+    /// # Errors
+    ///
+    /// [`DecodeError`] when the file cannot be mapped or is not exactly what a writer produces.
+    ///
+    /// # Safety
+    ///
+    /// Nobody may change or truncate the file while it is mapped. Replace it by renaming a new file over it, as
+    /// [`save`](Keyed::save) does; never edit it in place.
+    #[allow(
+        unsafe_code,
+        reason = "the mapping itself is in buf.rs; this passes its contract on"
+    )]
+    pub unsafe fn map(path: impl AsRef<Path>) -> Result<Keyed<F>, DecodeError> {
+        let file = File::open(path)?;
+        // SAFETY: the caller gives the promise that `map_file` asks for.
+        let bytes = unsafe { map_file(&file)? };
+        Keyed::open_shared(&bytes, None)
+    }
+
+    fn open_shared(bytes: &Bytes, given: Option<&Hashing>) -> Result<Keyed<F>, DecodeError> {
+        let (header, mut decoder) = format::open(bytes)?;
+        let hashing = header.hashing.resolve(given)?;
+        let filter = F::decode(header.kind, header.kind_version, &mut decoder)?;
+        decoder.finish()?;
+        Ok(Keyed {
+            filter,
+            hashing,
+            capacity: header.capacity,
+            fpr: header.fpr,
+        })
+    }
+}
+
+/// Reads to the end into memory that starts on a cache line, so that arrays can be used in place.
+///
+/// `size` is what the system says of the input, 0 where it says nothing. Memory is taken at once only where the header
+/// announces the same length; otherwise it grows with the bytes that really arrive. What does not start as a filter is
+/// refused after its first bytes.
+fn read_aligned(mut input: impl Read, size: u64) -> Result<Bytes, DecodeError> {
+    let mut buf = Buf::<u8>::zeroed(64 << 10)?;
+    let mut filled = 0;
+    loop {
+        if filled == buf.len() {
+            let announced = format::announced_len(&buf)?;
+            let len = if announced == size {
+                size.max(2 * filled as u64) + 1
+            } else {
+                2 * filled as u64
+            };
+            let mut larger = Buf::zeroed(len)?;
+            larger.make_mut()[..filled].copy_from_slice(&buf);
+            buf = larger;
+        }
+        match input.read(&mut buf.make_mut()[filled..]) {
+            Ok(0) => break,
+            Ok(n) => filled += n,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e.into()),
+        }
+    }
+    buf.truncate(filled);
+    Ok(Arc::new(buf))
+}
+
+/// What [`Keyed`] needs of a filter to build and store it: every [`Kind`], and [`AnyFilter`](crate::AnyFilter).
+pub trait Stored: Filter + Sized {
+    /// See [`Kind::build`].
+    #[doc(hidden)]
+    fn build(config: &Config, hashes: &mut [u64]) -> Result<Self, BuildError>;
+    /// The kind's id and layout version.
+    #[doc(hidden)]
+    fn identity(&self) -> (u16, u16);
+    /// See [`Kind::encode`].
+    #[doc(hidden)]
+    fn encode<'a>(&'a self, out: &mut Encoder<'a>);
+    /// See [`Kind::decode`].
+    #[doc(hidden)]
+    fn decode(id: u16, version: u16, input: &mut Decoder<'_>) -> Result<Self, DecodeError>;
+    /// See [`Kind::try_merge`].
+    #[doc(hidden)]
+    fn merge_stored(&mut self, other: &Self) -> Result<(), MergeError>;
+}
+
+impl<F: Kind> Stored for F {
+    fn build(config: &Config, hashes: &mut [u64]) -> Result<F, BuildError> {
+        Kind::build(config, hashes)
+    }
+
+    fn identity(&self) -> (u16, u16) {
+        (F::ID, F::VERSION)
+    }
+
+    fn encode<'a>(&'a self, out: &mut Encoder<'a>) {
+        Kind::encode(self, out);
+    }
+
+    fn decode(id: u16, version: u16, input: &mut Decoder<'_>) -> Result<F, DecodeError> {
+        if id != F::ID {
+            return Err(DecodeErrorKind::OtherKind {
+                expected: F::ID,
+                got: id,
+            }
+            .into());
+        }
+        if version != F::VERSION {
+            return Err(DecodeErrorKind::KindVersion {
+                kind: F::NAME,
+                version,
+            }
+            .into());
+        }
+        Kind::decode(input)
+    }
+
+    fn merge_stored(&mut self, other: &F) -> Result<(), MergeError> {
+        self.try_merge(other)
+            .unwrap_or_else(|| Err(MergeErrorKind::Unsupported(F::NAME).into()))
+    }
+}

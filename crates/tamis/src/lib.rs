@@ -1,0 +1,77 @@
+//! Approximate-membership filters: *is this key in that set?* "No" is certain; "yes" is wrong with a small, known
+//! probability.
+//!
+//! ```
+//! use tamis::{Config, Cuckoo, Keyed};
+//!
+//! let mut seen: Keyed<Cuckoo> = Keyed::new(&Config::new(1_000_000).fpr(0.01))?;
+//! seen.insert("alice")?;
+//! assert!(seen.contains("alice"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Every filter is an approximate set of 64-bit hashes ([`Filter`]). [`Keyed`] makes it a set of keys. The registry
+//! ([`KINDS`], [`AnyFilter`]) makes it a thing with a name and a file.
+//!
+//! # How to choose
+//!
+//! | you need | take |
+//! |---|---|
+//! | a fixed set, the smallest | [`BinaryFuse8`] (0.39 % false positives), [`BinaryFuse16`], [`BinaryFuse32`] |
+//! | keys arriving over time, the fastest | [`SplitBlock512`] |
+//! | to remove keys, or to count copies | [`Cuckoo`] |
+//! | to unite filters, or to estimate the size of a set | [`Bloom`] |
+//! | the bits of a Parquet file | [`SplitBlock256`] |
+//!
+//! # Keys or hashes
+//!
+//! [`Keyed`] hashes strings, bytes and integers, the same on every machine ([`Key`], [`Hashing`]). If you have good
+//! 64-bit hashes already, use the filter directly: `filter.contains(hash)`.
+//!
+//! # Files
+//!
+//! [`Keyed::save`] and [`Keyed::load`] write and read one format for all kinds, described in `docs/FORMAT.md`. A damaged
+//! file is an error, never an answer.
+
+mod bits;
+pub mod bloom;
+mod buf;
+mod config;
+pub mod cuckoo;
+mod error;
+mod file;
+mod filter;
+mod format;
+mod key;
+mod keyed;
+pub mod math;
+pub mod peel;
+mod registry;
+mod simd;
+
+pub use bloom::{Bloom, SplitBlock, SplitBlock256, SplitBlock512};
+pub use buf::{Buf, Word};
+pub use config::{Config, Param};
+pub use cuckoo::Cuckoo;
+pub use error::{
+    BuildError, BuildErrorKind, DecodeError, DecodeErrorKind, Full, FullKind, MergeError,
+    MergeErrorKind,
+};
+pub use filter::{Count, Filter, Insert, Kind, Merge, Remove};
+pub use format::{Decoder, Encoder};
+pub use key::{Hashing, Key};
+pub use keyed::{Keyed, Stored};
+pub use peel::{BinaryFuse, BinaryFuse8, BinaryFuse16, BinaryFuse32};
+pub use registry::{AnyFilter, Capabilities, KINDS, KindInfo, kind};
+
+/// Switches for tests and fuzzers; not part of the interface.
+#[doc(hidden)]
+pub mod testing {
+    pub use crate::format::repair_checksums;
+    pub use crate::simd::force_portable;
+}
+
+/// The README's examples are tested with the documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

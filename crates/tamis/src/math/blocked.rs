@@ -1,0 +1,364 @@
+//! Bloom filters that keep the probes of a key within one block.
+//!
+//! All of them pay for the spread of the block loads: blocks that happen to
+//! hold more keys than the mean err far more than those with fewer save.
+
+use super::bloom::fill;
+use super::probability::Law;
+use super::{is_rate, least_size, least_size_over, lower_bound_bits_per_key};
+
+/// Most probes per key considered inside one block.
+const MAX_BLOCK_K: u32 = 24;
+
+/// Law of the number of keys in a block.
+fn load(bits_per_key: f64, block_bits: f64) -> Law {
+    // A negative or NaN size makes the mean negative or NaN, and that is what
+    // `expect` answers NaN to; -0.0 must not slip through as -infinity.
+    let mean = block_bits / bits_per_key.max(0.0);
+    Law::Poisson {
+        mean: if bits_per_key >= 0.0 { mean } else { f64::NAN },
+    }
+}
+
+/// False-positive rate of a blocked Bloom filter.
+///
+/// `sum_c Poisson(c; B / bits_per_key) (1 - (1 - 1/B)^(c k))^k` with blocks of
+/// `B = block_bits` bits (Putze, Sanders, Singler 2007). Also holds for a
+/// blocked counting filter, in cells. `NaN` for a negative or `NaN` size.
+pub fn blocked_fpr(bits_per_key: f64, block_bits: u32, k: u32) -> f64 {
+    sectorised_fpr(bits_per_key, 1, block_bits, k)
+}
+
+/// Bits per key and probes of the smallest blocked Bloom filter.
+///
+/// Least over k = 1..=24 of the size at which [`blocked_fpr`] is `fpr`. `None`
+/// unless `0 < fpr < 1`, or when 2^20 bits per key are not enough.
+pub fn blocked_size(fpr: f64, block_bits: u32) -> Option<(f64, u32)> {
+    sectorised_size(fpr, 1, block_bits)
+}
+
+/// False-positive rate of a split-block Bloom filter.
+///
+/// `sum_c Poisson(c; 8 w / bits_per_key) (1 - (1 - 1/w)^c)^8` with eight lanes
+/// of `w = lane_bits` bits and one bit set in each (Apache Parquet format;
+/// 32 gives its 256-bit blocks, 64 blocks of a whole cache line).
+pub fn split_block_fpr(bits_per_key: f64, lane_bits: u32) -> f64 {
+    sectorised_fpr(bits_per_key, 8, lane_bits, 1)
+}
+
+/// Bits per key of a split-block Bloom filter at rate `fpr`.
+///
+/// Solves [`split_block_fpr`] by bisection. `None` unless `0 < fpr < 1`, or
+/// when 2^20 bits per key are not enough. Below 1e-4 the answer passes 1.9
+/// times the lower bound and another filter serves better.
+pub fn split_block_bits_per_key(fpr: f64, lane_bits: u32) -> Option<f64> {
+    if !is_rate(fpr) {
+        return None;
+    }
+    least_size(lower_bound_bits_per_key(fpr), fpr, |bits_per_key| {
+        split_block_fpr(bits_per_key, lane_bits)
+    })
+}
+
+/// False-positive rate of a sectorised Bloom filter.
+///
+/// A block is `sectors` words of `word_bits` bits and a key sets
+/// `bits_per_sector` bits in every one of them:
+/// `sum_c Poisson(c; s w / bits_per_key) (1 - (1 - 1/w)^(c b))^(b s)`
+/// (Lang, Neumann, Kemper, Boncz 2019). One sector is a blocked filter.
+pub fn sectorised_fpr(
+    bits_per_key: f64,
+    sectors: u32,
+    word_bits: u32,
+    bits_per_sector: u32,
+) -> f64 {
+    let (s, w, b) = (
+        f64::from(sectors),
+        f64::from(word_bits),
+        f64::from(bits_per_sector),
+    );
+    if bits_per_key.is_nan() || bits_per_key < 0.0 {
+        return f64::NAN;
+    }
+    if s * w * b == 0.0 || bits_per_key == 0.0 {
+        return 1.0;
+    }
+    load(bits_per_key, s * w).expect(|c| fill(w, c * b).powf(b * s))
+}
+
+/// Bits per key and bits per sector of the smallest sectorised Bloom filter.
+///
+/// Least over `bits_per_sector` from 1 to `24 / sectors` (at least 1) of the
+/// size at which [`sectorised_fpr`] is `fpr`. `None` unless `0 < fpr < 1`, or
+/// when 2^20 bits per key are not enough.
+pub fn sectorised_size(fpr: f64, sectors: u32, word_bits: u32) -> Option<(f64, u32)> {
+    if !is_rate(fpr) || sectors == 0 || word_bits == 0 {
+        return None;
+    }
+    let most = (MAX_BLOCK_K / sectors).max(1);
+    let floor = lower_bound_bits_per_key(fpr);
+    least_size_over(1..=most, floor, fpr, |bits_per_key, b| {
+        sectorised_fpr(bits_per_key, sectors, word_bits, b)
+    })
+}
+
+/// Words in the cache line of a cache-sectorised filter, and their width.
+const LINE_WORDS: u32 = 8;
+const LINE_WORD_BITS: u32 = 64;
+
+/// False-positive rate of a cache-sectorised Bloom filter.
+///
+/// The eight words of a 512-bit line form `groups` groups; a key picks one
+/// word in each and sets `bits_per_group` bits there. With z groups and b bits
+/// `sum_c Poisson(c; 512 / bits_per_key)
+/// (sum_j Binomial(j; c, z/8) (1 - (63/64)^(j b))^b)^z`
+/// (Lang, Neumann, Kemper, Boncz 2019). `NaN` unless `groups` is 1, 2, 4 or 8.
+pub fn cache_sectorised_fpr(bits_per_key: f64, groups: u32, bits_per_group: u32) -> f64 {
+    if !matches!(groups, 1 | 2 | 4 | 8) || bits_per_key.is_nan() || bits_per_key < 0.0 {
+        return f64::NAN;
+    }
+    if bits_per_group == 0 || bits_per_key == 0.0 {
+        return 1.0;
+    }
+    let (z, b) = (f64::from(groups), f64::from(bits_per_group));
+    let w = f64::from(LINE_WORD_BITS);
+    let words_per_group = u64::from(LINE_WORDS / groups);
+    load(bits_per_key, w * f64::from(LINE_WORDS)).expect(|c| {
+        Law::per_cell(c, words_per_group)
+            .expect(|j| fill(w, j * b).powf(b))
+            .powf(z)
+    })
+}
+
+/// Bits per key and bits per group of the smallest cache-sectorised filter.
+///
+/// Least over up to 24 probes per key of the size at which
+/// [`cache_sectorised_fpr`] is `fpr`. `None` unless `0 < fpr < 1` and `groups`
+/// is 1, 2, 4 or 8.
+pub fn cache_sectorised_size(fpr: f64, groups: u32) -> Option<(f64, u32)> {
+    if !is_rate(fpr) || !matches!(groups, 1 | 2 | 4 | 8) {
+        return None;
+    }
+    let floor = lower_bound_bits_per_key(fpr);
+    least_size_over(1..=MAX_BLOCK_K / groups, floor, fpr, |bits_per_key, b| {
+        cache_sectorised_fpr(bits_per_key, groups, b)
+    })
+}
+
+/// False-positive rate of a balanced Bloom filter, its overflow list apart.
+///
+/// A block takes `cap` keys at most, the others go to the list:
+/// `sum_c Poisson(c; B / bits_per_key) f(min(c, cap))` with
+/// `f(c) = (1 - (1 - 1/B)^(c k))^k` (Kanizo, Hay, Keslassy 2013).
+pub fn balanced_fpr(bits_per_key: f64, block_bits: u32, k: u32, cap: u32) -> f64 {
+    if bits_per_key.is_nan() || bits_per_key < 0.0 {
+        return f64::NAN;
+    }
+    if block_bits == 0 || k == 0 {
+        return 1.0;
+    }
+    let (w, k, cap) = (f64::from(block_bits), f64::from(k), f64::from(cap));
+    load(bits_per_key, w).expect(|c| fill(w, c.min(cap) * k).powf(k))
+}
+
+/// Share of the keys that a balanced Bloom filter sends to its list.
+///
+/// `E[(X - cap)+] / E[X]` for `X ~ Poisson(block_bits / bits_per_key)`.
+pub fn balanced_overflow(bits_per_key: f64, block_bits: u32, cap: u32) -> f64 {
+    if block_bits == 0 {
+        return f64::NAN;
+    }
+    let cap = f64::from(cap);
+    // Divided inside the sum: both sides are infinite together at no space.
+    let mean = f64::from(block_bits) / bits_per_key;
+    load(bits_per_key, f64::from(block_bits)).expect(|c| {
+        if c.is_infinite() {
+            1.0
+        } else {
+            (c - cap).max(0.0) / mean
+        }
+    })
+}
+
+/// Array bits per key, probes and cap of the smallest balanced Bloom filter.
+///
+/// Least over k = 1..=24 and every cap of the size at which [`balanced_fpr`]
+/// is at most `fpr` and [`balanced_overflow`] at most `overflow`. The list is
+/// not counted. `None` unless both are in (0, 1).
+pub fn balanced_size(fpr: f64, block_bits: u32, overflow: f64) -> Option<(f64, u32, u32)> {
+    if !is_rate(fpr) || !is_rate(overflow) || block_bits == 0 {
+        return None;
+    }
+    let floor = lower_bound_bits_per_key(fpr);
+    // A greater cap relaxes the overflow and tightens the rate, so for one k
+    // the best cap is where the two requirements cross.
+    let needs = |k: u32, cap: u32| {
+        let by_rate = least_size(floor, fpr, |x| balanced_fpr(x, block_bits, k, cap))?;
+        let by_list = least_size(1e-3, overflow, |x| balanced_overflow(x, block_bits, cap))?;
+        Some((by_rate, by_list))
+    };
+    let mut best: Option<(f64, u32, u32)> = None;
+    for k in 1..=MAX_BLOCK_K {
+        // The cap cannot matter to a k that is too large even without keys
+        // beyond it: skip when the best size so far fails at its own cap.
+        if let Some((size, _, cap)) = best
+            && balanced_fpr(size, block_bits, k, cap.saturating_sub(1)) > fpr
+        {
+            continue;
+        }
+        let (mut low, mut high) = (0, block_bits.min(1 << 16));
+        while high - low > 1 {
+            let cap = low + (high - low) / 2;
+            match needs(k, cap) {
+                Some((by_rate, by_list)) if by_list > by_rate => low = cap,
+                Some(_) => high = cap,
+                None => low = cap,
+            }
+        }
+        for cap in [low, high] {
+            if let Some((by_rate, by_list)) = needs(k, cap) {
+                let size = by_rate.max(by_list);
+                if best.is_none_or(|(least, ..)| size < least) {
+                    best = Some((size, k, cap));
+                }
+            }
+        }
+    }
+    best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::prints;
+    use super::*;
+
+    const EIGHT: f64 = 1.0 / 256.0;
+
+    #[test]
+    fn blocked_sizes_match_the_table() {
+        for (fpr, block_bits, k, bits) in [
+            (0.01, 512, 6, "9.896"),
+            (EIGHT, 512, 8, "12.095"),
+            (1e-3, 512, 9, "15.488"),
+            (1e-4, 512, 0, "21.91"),
+            (0.01, 256, 0, "10.177"),
+            (EIGHT, 256, 0, "12.631"),
+            (1e-3, 256, 0, "16.568"),
+            (1e-4, 256, 0, "24.63"),
+            (0.01, 1024, 0, "9.748"),
+            (EIGHT, 1024, 0, "11.818"),
+            (0.01, 64, 6, "11.916"),
+            (EIGHT, 64, 6, "15.840"),
+            (0.01, 32, 0, "14.237"),
+            (EIGHT, 32, 0, "20.415"),
+        ] {
+            let (size, best) = blocked_size(fpr, block_bits).unwrap();
+            prints(size, bits);
+            assert!(k == 0 || best == k, "{fpr} {block_bits}: {best}");
+            assert!(blocked_fpr(size, block_bits, best) <= fpr);
+        }
+        prints(100.0 * blocked_fpr(10.0, 512, 6), "0.9576");
+    }
+
+    #[test]
+    fn split_block_rates_and_sizes_match_the_table() {
+        for (bits, lane, percent) in [
+            (10.0, 32, "1.265"),
+            (5.0, 32, "17.9"),
+            (20.0, 32, "0.0420"),
+            (10.0, 64, "1.049"),
+            (20.0, 64, "0.0260"),
+        ] {
+            prints(100.0 * split_block_fpr(bits, lane), percent);
+        }
+        for (fpr, lane, bits) in [
+            (0.1, 32, "5.99"),
+            (0.01, 32, "10.53"),
+            (EIGHT, 32, "12.85"),
+            (1e-3, 32, "16.89"),
+            (1e-4, 32, "26.34"),
+            (1e-5, 32, "40.99"),
+            (0.01, 64, "10.10"),
+            (EIGHT, 64, "12.18"),
+            (1e-3, 64, "15.73"),
+            (1e-4, 64, "23.61"),
+            (1e-5, 64, "34.98"),
+        ] {
+            prints(split_block_bits_per_key(fpr, lane).unwrap(), bits);
+        }
+    }
+
+    #[test]
+    fn sectorised_sizes_match_the_table() {
+        for (sectors, percent, eighth) in [
+            (2, "10.793", "13.850"),
+            (4, "10.440", "12.735"),
+            (8, "10.099", "12.183"),
+        ] {
+            prints(sectorised_size(0.01, sectors, 64).unwrap().0, percent);
+            prints(sectorised_size(EIGHT, sectors, 64).unwrap().0, eighth);
+        }
+    }
+
+    #[test]
+    fn cache_sectorised_sizes_match_the_table() {
+        for (fpr, groups, k, bits) in [
+            (0.01, 2, 6, "10.194"),
+            (EIGHT, 2, 8, "12.740"),
+            (0.01, 4, 8, "10.079"),
+            (EIGHT, 4, 8, "12.178"),
+        ] {
+            let (size, per_group) = cache_sectorised_size(fpr, groups).unwrap();
+            assert_eq!(per_group * groups, k);
+            prints(size, bits);
+        }
+        // Eight groups of one word leave no choice: the split block.
+        let same = cache_sectorised_fpr(10.0, 8, 1) / split_block_fpr(10.0, 64);
+        assert!((same - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn balanced_sizes_match_the_table() {
+        for (fpr, block_bits, k, cap, bits) in [
+            (0.01, 256, 6, 34, "10.069"),
+            (EIGHT, 256, 0, 0, "12.484"),
+            (0.01, 512, 6, 63, "9.811"),
+            (EIGHT, 512, 0, 0, "11.959"),
+            (1e-3, 512, 0, 0, "15.254"),
+        ] {
+            let (size, best_k, best_cap) = balanced_size(fpr, block_bits, 0.005).unwrap();
+            prints(size, bits);
+            assert!(
+                k == 0 || (best_k, best_cap) == (k, cap),
+                "{best_k} {best_cap}"
+            );
+        }
+        prints(100.0 * balanced_overflow(9.811, 512, 63), "0.47");
+    }
+
+    #[test]
+    fn odd_arguments_give_the_documented_answers() {
+        for size in [f64::NAN, -1.0, f64::NEG_INFINITY] {
+            assert!(blocked_fpr(size, 512, 6).is_nan());
+            assert!(cache_sectorised_fpr(size, 2, 3).is_nan());
+            assert!(balanced_fpr(size, 512, 6, 60).is_nan());
+            assert!(balanced_overflow(size, 512, 60).is_nan());
+        }
+        for size in [0.0, -0.0, 1e-300, 1e-9, 1e300, f64::INFINITY] {
+            for k in [0, 1, 24, u32::MAX] {
+                for block in [0, 1, 512, u32::MAX] {
+                    let p = blocked_fpr(size, block, k);
+                    assert!((0.0..=1.0 + 1e-9).contains(&p), "{size} {block} {k}: {p}");
+                }
+                let p = cache_sectorised_fpr(size, 4, k);
+                assert!((0.0..=1.0 + 1e-9).contains(&p), "{size} {k}: {p}");
+            }
+        }
+        for fpr in [0.0, 1.0, f64::NAN, -1.0, 1e-300] {
+            assert_eq!(blocked_size(fpr, 64), None);
+            assert_eq!(split_block_bits_per_key(fpr, 32), None);
+            assert_eq!(cache_sectorised_size(fpr, 2), None);
+            assert_eq!(balanced_size(fpr, 64, 0.005), None);
+        }
+    }
+}

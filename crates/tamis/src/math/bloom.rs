@@ -1,0 +1,660 @@
+//! Bloom filters whose probes may fall anywhere, and what their bits tell.
+
+use super::probability::Law;
+use super::{fingerprint_fpr, is_rate, least_size_over, ln_1m_exp, lower_bound_bits_per_key};
+use std::f64::consts::LN_2;
+
+/// Most probes per key that the sizing functions consider.
+pub const MAX_K: u32 = 32;
+
+/// Filters with fewer bits than this are described by the exact sum.
+const EXACT_BELOW_BITS: u64 = 4096;
+
+/// Most probes for which the exact sum is formed.
+const EXACT_MAX_K: u32 = 64;
+
+/// Bits per key of a Bloom filter with a real-valued number of probes.
+///
+/// `log2(1 / fpr) / ln 2`, that is 1.4427 times the lower bound, at
+/// `k = log2(1 / fpr)` (Bloom 1970). Schedules of many filters are compared
+/// by it because it has no steps; a filter that is built uses [`bloom_size`].
+pub fn bloom_bits_per_key(fpr: f64) -> f64 {
+    lower_bound_bits_per_key(fpr) / LN_2
+}
+
+/// Share of `bins` hit by at least one of `throws`.
+pub(super) fn fill(bins: f64, throws: f64) -> f64 {
+    if throws <= 0.0 {
+        0.0
+    } else if bins <= 1.0 {
+        1.0
+    } else {
+        -(throws * (-1.0 / bins).ln_1p()).exp_m1()
+    }
+}
+
+/// False-positive rate of a Bloom filter.
+///
+/// [`bloom_fpr_exact`] below 4096 bits, where the usual formula is up to ten
+/// percent too low, and [`bloom_fpr_asymptotic`] from there on. An empty
+/// filter gives 0; no bits or no probes give 1.
+pub fn bloom_fpr(bits: u64, keys: u64, k: u32) -> f64 {
+    if bits < EXACT_BELOW_BITS {
+        bloom_fpr_exact(bits, keys, k)
+    } else {
+        bloom_fpr_asymptotic(bits, keys, k)
+    }
+}
+
+/// False-positive rate of a large Bloom filter.
+///
+/// `(1 - (1 - 1/bits)^(k * keys))^k` (Bloom 1970). A lower bound: it takes the
+/// fill for its mean (Bose et al. 2008), which matters only in small filters.
+pub fn bloom_fpr_asymptotic(bits: u64, keys: u64, k: u32) -> f64 {
+    if bits == 0 || k == 0 {
+        return 1.0;
+    }
+    let k = f64::from(k);
+    fill(bits as f64, k * keys as f64).powf(k)
+}
+
+/// False-positive rate of a Bloom filter, exact for independent probes.
+///
+/// `sum_i P[i bits set] (i / bits)^k`, the occupancy after `k * keys` throws
+/// (Bose et al. 2008; Christensen et al. 2010). Computed the other way round:
+/// the query's k probes name some distinct bits, and each throw of the build
+/// covers one of those still uncovered. That chain has only k + 1 states,
+/// so its matrix raised to the number of throws is cheap for any size, and
+/// nothing is ever subtracted, so that small rates keep all their digits.
+///
+/// Above 64 probes the answer is [`bloom_fpr_asymptotic`].
+pub fn bloom_fpr_exact(bits: u64, keys: u64, k: u32) -> f64 {
+    if bits == 0 || k == 0 {
+        return 1.0;
+    }
+    if keys == 0 {
+        return 0.0;
+    }
+    if k > EXACT_MAX_K {
+        return bloom_fpr_asymptotic(bits, keys, k);
+    }
+    let bins = bits as f64;
+    let states = k as usize + 1;
+
+    // distinct[j]: the k probes of a query fall on j different bits.
+    let mut distinct = vec![0.0; states];
+    distinct[0] = 1.0;
+    for _ in 0..k {
+        for j in (0..states).rev() {
+            let repeat = distinct[j] * (j as f64 / bins).min(1.0);
+            let fresh = if j == 0 {
+                0.0
+            } else {
+                distinct[j - 1] * (1.0 - (j - 1) as f64 / bins).max(0.0)
+            };
+            distinct[j] = repeat + fresh;
+        }
+    }
+
+    // one[u][v]: a throw takes u uncovered bits to v.
+    let mut power = vec![vec![0.0; states]; states];
+    for (u, row) in power.iter_mut().enumerate() {
+        let hit = (u as f64 / bins).min(1.0);
+        row[u] = 1.0 - hit;
+        if u > 0 {
+            row[u - 1] = hit;
+        }
+    }
+
+    // Past 64 throws per bit a miss has probability below k e^-64: stop there.
+    let throws = u128::from(k) * u128::from(keys);
+    let mut throws = throws.min(64 * u128::from(bits));
+    let mut uncovered = distinct;
+    while throws > 0 {
+        if throws & 1 == 1 {
+            uncovered = (0..states)
+                .map(|v| (v..states).map(|u| uncovered[u] * power[u][v]).sum())
+                .collect();
+        }
+        throws >>= 1;
+        if throws > 0 {
+            power = squared(&power);
+        }
+    }
+    uncovered[0].min(1.0)
+}
+
+/// Square of a lower triangular matrix.
+fn squared(matrix: &[Vec<f64>]) -> Vec<Vec<f64>> {
+    let states = matrix.len();
+    let entry = |u: usize, v: usize| (v..=u).map(|i| matrix[u][i] * matrix[i][v]).sum();
+    (0..states)
+        .map(|u| {
+            (0..states)
+                .map(|v| if v <= u { entry(u, v) } else { 0.0 })
+                .collect()
+        })
+        .collect()
+}
+
+/// Real bits per key of a Bloom filter with exactly `k` probes.
+///
+/// `-k / ln(1 - fpr^(1/k))`. `NaN` unless `0 < fpr < 1` and `k > 0`.
+pub fn bloom_bits_per_key_at(fpr: f64, k: u32) -> f64 {
+    if !is_rate(fpr) || k == 0 {
+        return f64::NAN;
+    }
+    let k = f64::from(k);
+    -k / ln_1m_exp(fpr.ln() / k)
+}
+
+/// Bits and probes of the smallest Bloom filter for `keys` at rate `fpr`.
+///
+/// Of k = 1..=32, the one that needs the least `keys * -k / ln(1 - fpr^(1/k))`,
+/// ties to the smaller k; its size is [`bloom_bits`]. `None` unless
+/// `0 < fpr < 1` and there are at most 2^63 bits.
+pub fn bloom_size(keys: u64, fpr: f64) -> Option<(u64, u32)> {
+    let needed = |k: u32| (keys as f64 * bloom_bits_per_key_at(fpr, k)).ceil();
+    let k = (1..=MAX_K).min_by(|&a, &b| needed(a).total_cmp(&needed(b)))?;
+    Some((bloom_bits(keys, fpr, k)?, k))
+}
+
+/// Bits of the smallest Bloom filter for `keys` at rate `fpr` with `k` probes.
+///
+/// `keys * -k / ln(1 - fpr^(1/k))` rounded up to whole 64-bit words, and as
+/// many words more as [`bloom_fpr`] at these very parameters needs to be at
+/// most `fpr`: small filters need some. At least one word. `None` unless
+/// `0 < fpr < 1`, `k > 0` and there are at most 2^63 bits.
+pub fn bloom_bits(keys: u64, fpr: f64, k: u32) -> Option<u64> {
+    let bits = (keys as f64 * bloom_bits_per_key_at(fpr, k)).ceil();
+    if !(bits <= 2f64.powi(63) - 1024.0) {
+        return None;
+    }
+    let words = (bits as u64).div_ceil(64).max(1);
+    let words = least_count(words, |words| {
+        words > 1 << 57 || bloom_fpr(64 * words, keys, k) <= fpr
+    })?;
+    words.checked_mul(64).filter(|&bits| bits <= 1 << 63)
+}
+
+/// Least count from `start` on that is enough, if any.
+fn least_count(start: u64, enough: impl Fn(u64) -> bool) -> Option<u64> {
+    let mut high = start;
+    let mut low = None;
+    let mut step = 1u64;
+    while !enough(high) {
+        low = Some(high);
+        high = high.checked_add(step)?;
+        step = step.saturating_mul(2);
+    }
+    while let Some(below) = low
+        && high - below > 1
+    {
+        let middle = below + (high - below) / 2;
+        if enough(middle) {
+            high = middle;
+        } else {
+            low = Some(middle);
+        }
+    }
+    Some(high)
+}
+
+/// Number of keys in a Bloom filter, from its count of set bits.
+///
+/// `ln(1 - ones / bits) / (k ln(1 - 1/bits))` (Swamidass, Baldi 2007; also the
+/// maximum-likelihood estimate of Papapetrou, Siberski, Nejdl 2010).
+/// Infinite when every bit is set, which a report should call "unbounded".
+/// `NaN` when there are no bits or no probes, or more ones than bits.
+pub fn bloom_estimate(bits: u64, ones: u64, k: u32) -> f64 {
+    if bits == 0 || k == 0 || ones > bits {
+        return f64::NAN;
+    }
+    if ones == bits {
+        return f64::INFINITY;
+    }
+    if ones == 0 {
+        return 0.0;
+    }
+    let m = bits as f64;
+    (-(ones as f64) / m).ln_1p() / (f64::from(k) * (-1.0 / m).ln_1p())
+}
+
+/// Standard error, in keys, of [`bloom_estimate`] when the truth is `keys`.
+///
+/// `sqrt(bits (e^a - 1 - a)) / k` with `a = k keys / bits`: the deviation of
+/// the number of set bits, carried through the logarithm.
+pub fn bloom_estimate_sd(bits: u64, keys: f64, k: u32) -> f64 {
+    if bits == 0 || k == 0 || !(keys >= 0.0) {
+        return f64::NAN;
+    }
+    let m = bits as f64;
+    let a = f64::from(k) * keys / m;
+    // e^a - 1 - a loses everything to cancellation when a is small.
+    let excess = if a < 1e-3 {
+        a * a * (0.5 + a / 6.0)
+    } else {
+        a.exp_m1() - a
+    };
+    (m * excess).sqrt() / f64::from(k)
+}
+
+/// Number of keys common to two Bloom filters of equal geometry and seed.
+///
+/// `n(a) + n(b) - n(a or b)` with [`bloom_estimate`] for each; `ones_and` is
+/// the popcount of the bitwise and, from which that of the or follows.
+/// Algebraically the form of Papapetrou et al. 2010. Not clamped: disjoint
+/// sets give values around zero, on both sides.
+pub fn bloom_intersection_estimate(
+    bits: u64,
+    ones_a: u64,
+    ones_b: u64,
+    ones_and: u64,
+    k: u32,
+) -> f64 {
+    if ones_and > ones_a.min(ones_b) || ones_a > bits || ones_b > bits {
+        return f64::NAN;
+    }
+    let ones_or = (ones_a - ones_and).saturating_add(ones_b);
+    bloom_estimate(bits, ones_a, k) + bloom_estimate(bits, ones_b, k)
+        - bloom_estimate(bits, ones_or, k)
+}
+
+/// False-positive rate of Bloom-1 and Bloom-g.
+///
+/// `keys` keys own `g` of `words` words of `word_bits` bits each and set `k`
+/// bits there, the first `k mod g` words taking one more. Per word
+/// `sum_c P(c) (1 - (1 - 1/w)^(c k / g))^(bits tested)`, with `P` the binomial
+/// law of `g * keys` choices among the words, and the product over the g
+/// words (Qiao, Li, Chen 2014).
+///
+/// 1 when there are no words, no bits in a word, no probes or no `g`.
+pub fn bloom_g_fpr(words: u64, word_bits: u32, keys: u64, k: u32, g: u32) -> f64 {
+    if words == 0 || word_bits == 0 || k == 0 || g == 0 {
+        return 1.0;
+    }
+    let law = Law::per_cell(f64::from(g) * keys as f64, words);
+    let set_per_choice = f64::from(k) / f64::from(g);
+    let word = |tested: u32| {
+        law.expect(|c| fill(f64::from(word_bits), c * set_per_choice).powf(f64::from(tested)))
+    };
+    let (tested, longer) = (k / g, k % g);
+    let short = word(tested).powf(f64::from(g - longer));
+    if longer == 0 {
+        short
+    } else {
+        short * word(tested + 1).powf(f64::from(longer))
+    }
+}
+
+/// Words and probes of the smallest Bloom-g filter for `keys` at rate `fpr`.
+///
+/// For each k up to 32 that is a multiple of `g` the least number of words
+/// whose [`bloom_g_fpr`] is at most `fpr`; the least over k wins. There is no
+/// closed form. `None` unless `0 < fpr < 1`, `g` is 1..=32 and
+/// `word_bits > 1`, or when more than 2^20 bits per key would be needed.
+pub fn bloom_g_size(keys: u64, fpr: f64, word_bits: u32, g: u32) -> Option<(u64, u32)> {
+    if !is_rate(fpr) || word_bits < 2 || !(1..=MAX_K).contains(&g) {
+        return None;
+    }
+    let keys = keys.max(1);
+    let per_word = f64::from(word_bits) / keys as f64;
+    let start = (lower_bound_bits_per_key(fpr) / per_word).floor().max(1.0);
+    let most = super::MAX_BITS_PER_KEY / per_word;
+    let mut best: Option<(u64, u32)> = None;
+    for k in (g..=MAX_K).step_by(g as usize) {
+        let rate = |words: u64| bloom_g_fpr(words, word_bits, keys, k, g);
+        if best.is_some_and(|(words, _)| words <= 1 || rate(words - 1) > fpr) {
+            continue;
+        }
+        let found = least_count(start as u64, |words| {
+            words as f64 > most || rate(words) <= fpr
+        });
+        if let Some(words) = found
+            && words as f64 <= most
+            && best.is_none_or(|(least, _)| words < least)
+        {
+            best = Some((words, k));
+        }
+    }
+    best
+}
+
+/// False-positive rate of a Bloom filter whose keys choose between two groups.
+///
+/// `1 - (1 - rho^k)^2`, where the fill rho grows as
+/// `d rho / d(keys / bits) = E[min(X1, X2)]`, `X ~ Binomial(k, 1 - rho)` being
+/// the number of new bits a group would set (Lumetta, Mitzenmacher 2007).
+/// Integrated in 600 midpoint steps. `NaN` unless `bits_per_key > 0` and
+/// `1 <= k <= 64`.
+pub fn two_choice_fpr(bits_per_key: f64, k: u32) -> f64 {
+    const STEPS: u32 = 600;
+    if !(bits_per_key > 0.0) || !(1..=64).contains(&k) {
+        return f64::NAN;
+    }
+    let step = 1.0 / bits_per_key / f64::from(STEPS);
+    let mut rho = 0.0f64;
+    for _ in 0..STEPS {
+        let half = (rho + step / 2.0 * fewer_new_bits(rho, k)).min(1.0);
+        rho = (rho + step * fewer_new_bits(half, k)).min(1.0);
+    }
+    let group = rho.powf(f64::from(k));
+    group * (2.0 - group)
+}
+
+/// `E[min(X1, X2)] = sum over j >= 1 of P[X >= j]^2`.
+fn fewer_new_bits(rho: f64, k: u32) -> f64 {
+    // Weights C(k, j) (1 - rho)^j rho^(k - j) from j = k downwards, so that
+    // the running sum is P[X >= j]. The larger of the two powers leads.
+    let new = 1.0 - rho;
+    let mut at_least = 0.0;
+    let mut sum = 0.0;
+    let mut choose = 1.0;
+    for old in 0..k {
+        at_least += choose * new.powi((k - old) as i32) * rho.powi(old as i32);
+        sum += at_least * at_least;
+        choose *= f64::from(k - old) / f64::from(old + 1);
+    }
+    sum
+}
+
+/// Bits per key and probes per group of the smallest two-choice Bloom filter.
+///
+/// Least over k = 1..=32 of the size at which [`two_choice_fpr`] is `fpr`.
+/// `None` unless `0 < fpr < 1`.
+pub fn two_choice_size(fpr: f64) -> Option<(f64, u32)> {
+    if !is_rate(fpr) {
+        return None;
+    }
+    least_size_over(
+        1..=MAX_K,
+        lower_bound_bits_per_key(fpr),
+        fpr,
+        two_choice_fpr,
+    )
+}
+
+/// Chance that some level of an attenuated Bloom filter answers falsely.
+///
+/// `1 - product over levels of (1 - fill^k)` (Rhea, Kubiatowicz 2002), where
+/// `fills` are the shares of set bits, one per level.
+pub fn attenuated_fpr(fills: &[f64], k: u32) -> f64 {
+    let all_silent: f64 = fills
+        .iter()
+        .map(|fill| (-fill.powf(f64::from(k))).ln_1p())
+        .sum();
+    -all_silent.exp_m1()
+}
+
+/// False-positive rate of a sorted set of `prefix_bits`-bit hash prefixes.
+///
+/// `keys * 2^-prefix_bits`, the union bound, at most 1.
+pub fn prefix_set_fpr(keys: u64, prefix_bits: u32) -> f64 {
+    (keys as f64 * fingerprint_fpr(prefix_bits)).min(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::prints;
+    use super::*;
+
+    const EIGHT: f64 = 1.0 / 256.0;
+    const MILLION: u64 = 1_000_000;
+
+    #[test]
+    fn bloom_sizes_match_the_table() {
+        for (fpr, k, bits) in [
+            (0.01, 7, "9.593"),
+            (EIGHT, 8, "11.542"),
+            (1e-3, 10, "14.378"),
+            (1e-4, 13, "19.170"),
+        ] {
+            let (size, best) = bloom_size(MILLION, fpr).unwrap();
+            assert_eq!(best, k);
+            prints(size as f64 / 1e6, bits);
+        }
+        for (fpr, bits) in [
+            (0.05, "6.24"),
+            (2f64.powi(-5), "7.21"),
+            (0.02, "8.14"),
+            (0.01, "9.59"),
+            (0.005, "11.03"),
+            (EIGHT, "11.54"),
+            (2f64.powi(-10), "14.43"),
+            (2f64.powi(-12), "17.31"),
+            (1e-4, "19.17"),
+            (2f64.powi(-14), "20.20"),
+            (2f64.powi(-16), "23.08"),
+            (1e-6, "28.8"),
+        ] {
+            let (size, _) = bloom_size(100 * MILLION, fpr).unwrap();
+            prints(size as f64 / 1e8, bits);
+        }
+    }
+
+    #[test]
+    fn bloom_rates_match_the_tables() {
+        for (bits_per_key, k, percent) in [
+            (8, 1, "11.75"),
+            (8, 2, "4.89"),
+            (8, 5, "2.17"),
+            (8, 6, "2.158"),
+            (10, 6, "0.844"),
+            (10, 7, "0.819"),
+            (14, 2, "1.772"),
+            (92, 1, "1.081"),
+            (18, 12, "0.018"),
+            (16, 11, "0.046"),
+        ] {
+            prints(
+                100.0 * bloom_fpr(bits_per_key * MILLION, MILLION, k),
+                percent,
+            );
+        }
+        // The load series of the TinySet experiment: 384 bits for x items, k = 7.
+        for (items, fixed, best) in [
+            (20, "0.025", "0.0099"),
+            (30, "0.235", "0.21"),
+            (38, "0.78", "0.78"),
+            (42, "1.25", "1.24"),
+            (46, "1.90", "1.82"),
+            (50, "2.74", "2.51"),
+            (53, "3.50", "3.08"),
+            (56, "4.38", "3.72"),
+            (60, "5.8", "4.7"),
+            (70, "10.1", "7.2"),
+            (80, "15.7", "10.0"),
+        ] {
+            let rate = |k| 100.0 * bloom_fpr(384_000, 1000 * items, k);
+            prints(rate(7), fixed);
+            prints((1..=32).map(rate).fold(f64::INFINITY, f64::min), best);
+        }
+    }
+
+    #[test]
+    fn an_overloaded_bloom_filter_is_as_bad_as_the_table_says() {
+        let (bits, keys) = (9_592_955, 1_900_000);
+        prints(100.0 * bloom_fpr(bits, keys, 7), "11.3");
+        let best = (1..=32).map(|k| bloom_fpr(bits, keys, k));
+        prints(100.0 * best.fold(f64::INFINITY, f64::min), "8.9");
+    }
+
+    #[test]
+    fn small_filters_have_the_exact_rate() {
+        prints(bloom_fpr_exact(64, 6, 7), "6.859e-3");
+        prints(bloom_fpr_asymptotic(64, 6, 7), "6.212e-3");
+        for (bits, keys, percent) in [(64, 6, "10.4"), (256, 26, "2.5"), (1024, 107, "0.6")] {
+            let above = bloom_fpr_exact(bits, keys, 7) / bloom_fpr_asymptotic(bits, keys, 7);
+            prints(100.0 * (above - 1.0), percent);
+        }
+        // Two bits, one key, two probes: half the time one bit is set (rate
+        // 1/4), half the time both.
+        assert!((bloom_fpr_exact(2, 1, 2) - 0.625).abs() < 1e-15);
+        assert!((bloom_fpr_exact(1, 1, 5) - 1.0).abs() < 1e-15);
+        assert!((bloom_fpr_exact(3, u64::MAX, 64) - 1.0).abs() < 1e-9);
+        let continuous = bloom_fpr(4095, 400, 7) / bloom_fpr(4096, 400, 7);
+        assert!((continuous - 1.0).abs() < 0.01, "{continuous}");
+    }
+
+    #[test]
+    fn the_independent_probe_rates_of_the_hashing_study_follow() {
+        // Simulated figures: good to their own noise only.
+        assert!((bloom_fpr(16_384, 1024, 11) / 4.58e-4 - 1.0).abs() < 0.01);
+        assert!((bloom_fpr(10_007, 500, 14) / 6.86e-5 - 1.0).abs() < 0.05);
+    }
+
+    #[test]
+    fn every_bloom_size_keeps_its_promise_and_is_least() {
+        for keys in [0, 1, 2, 3, 7, 33, 100, 1000, 12_345, 1 << 40, 1 << 55] {
+            for fpr in [0.9, 0.3, 0.05, 0.01, EIGHT, 1e-3, 1e-6, 1e-12] {
+                let (bits, k) = bloom_size(keys, fpr).unwrap();
+                assert_eq!(bits % 64, 0);
+                assert!(bloom_fpr(bits, keys, k) <= fpr, "{keys} {fpr}");
+                if bits > 64 && bits < 1 << 40 {
+                    assert!(bloom_fpr(bits - 64, keys, k) > fpr, "{keys} {fpr}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn impossible_bloom_sizes_are_none() {
+        for fpr in [0.0, -0.0, 1.0, 2.0, -1.0, f64::NAN, f64::INFINITY] {
+            assert_eq!(bloom_size(10, fpr), None);
+            assert_eq!(bloom_g_size(10, fpr, 64, 1), None);
+            assert_eq!(two_choice_size(fpr), None);
+        }
+        assert_eq!(bloom_size(u64::MAX, 0.01), None);
+        assert!(bloom_size(1, 5e-324).is_some());
+        assert!(bloom_size(1000, 1.0 - f64::EPSILON / 2.0).is_some());
+        assert_eq!(bloom_g_size(10, 0.01, 64, 0), None);
+        assert_eq!(bloom_g_size(10, 0.01, 1, 1), None);
+        assert_eq!(bloom_g_size(10, 1e-300, 64, 1), None);
+        assert!(bloom_g_size(u64::MAX, 0.01, 64, 1).is_none_or(|(words, _)| words > 1 << 60));
+    }
+
+    #[test]
+    fn estimates_match_the_table() {
+        let (bits, k) = (1 << 20, 7);
+        let keys = bloom_estimate(bits, bits / 2, k);
+        assert!((keys - 103_800.0).abs() < 50.0, "{keys}");
+        prints(bloom_estimate_sd(bits, keys, k), "81");
+        prints(100.0 * bloom_estimate_sd(bits, keys, k) / keys, "0.078");
+        assert_eq!(bloom_estimate(bits, bits, k), f64::INFINITY);
+        assert_eq!(bloom_estimate(bits, 0, k), 0.0);
+        assert!(bloom_estimate(bits, bits + 1, k).is_nan());
+        assert!(bloom_estimate_sd(bits, f64::NAN, k).is_nan());
+        let (small, smaller) = (
+            bloom_estimate_sd(bits, 149.0, 7),
+            bloom_estimate_sd(bits, 150.0, 7),
+        );
+        assert!((smaller / small - 150.0 / 149.0).abs() < 1e-4);
+    }
+
+    #[test]
+    fn an_intersection_is_what_inclusion_and_exclusion_leave() {
+        // Expected counts of 50 000 keys each with 5 000 in common.
+        let m = (1u64 << 20) as f64;
+        let ones = |keys: f64| fill(m, 7.0 * keys);
+        let (each, either) = (m * ones(5e4), m * ones(9.5e4));
+        let both = 2.0 * each - either;
+        let common = bloom_intersection_estimate(1 << 20, each as u64, each as u64, both as u64, 7);
+        assert!((common - 5000.0).abs() < 2.0, "{common}");
+        // Papapetrou's form of the same number.
+        let (t, t_and) = (each.floor(), both.floor());
+        let zeros = m - (t_and * m - t * t) / (m - 2.0 * t + t_and);
+        let theirs = (zeros.ln() - m.ln()) / (7.0 * (-1.0 / m).ln_1p());
+        assert!((common - theirs).abs() < 1e-3, "{common} {theirs}");
+        assert!(bloom_intersection_estimate(64, 3, 4, 5, 2).is_nan());
+        assert!(bloom_intersection_estimate(64, 65, 4, 1, 2).is_nan());
+    }
+
+    #[test]
+    fn bloom_g_sizes_match_the_table() {
+        for (fpr, word_bits, g, k, bits) in [
+            (0.01, 64, 1, 6, "11.916"),
+            (0.01, 64, 2, 6, "9.997"),
+            (0.01, 64, 3, 6, "9.718"),
+            (0.01, 512, 1, 6, "9.896"),
+            (0.01, 512, 2, 6, "9.663"),
+            (EIGHT, 64, 1, 6, "15.840"),
+            (EIGHT, 64, 2, 8, "12.371"),
+            (EIGHT, 64, 3, 9, "11.878"),
+            (EIGHT, 64, 4, 8, "11.635"),
+            (1e-3, 64, 1, 7, "23.333"),
+            (1e-3, 64, 2, 8, "16.187"),
+        ] {
+            let keys = 100 * MILLION;
+            let (words, best) = bloom_g_size(keys, fpr, word_bits, g).unwrap();
+            prints((words * u64::from(word_bits)) as f64 / keys as f64, bits);
+            assert_eq!(best, k, "{fpr} {word_bits} {g}");
+            assert!(bloom_g_fpr(words, word_bits, keys, k, g) <= fpr);
+            assert!(bloom_g_fpr(words - 1, word_bits, keys, k, g) > fpr);
+        }
+    }
+
+    #[test]
+    fn bloom_g_rates_match_the_tables() {
+        for (g, word_bits, k, percent) in [
+            (1, 64, 6, "1.77"),
+            (2, 64, 6, "1.00"),
+            (2, 64, 6, "0.999"),
+            (3, 64, 6, "0.886"),
+            (1, 512, 6, "0.958"),
+        ] {
+            let keys = 64 * MILLION;
+            let words = 10 * keys / u64::from(word_bits);
+            prints(100.0 * bloom_g_fpr(words, word_bits, keys, k, g), percent);
+        }
+        let bloom_1 = (1..=32).map(|k| bloom_g_fpr(10 * MILLION, 64, 64 * MILLION, k, 1));
+        prints(100.0 * bloom_1.fold(f64::INFINITY, f64::min), "1.705");
+    }
+
+    #[test]
+    fn two_choice_sizes_match_the_table() {
+        for (fpr, k, bits) in [
+            (0.01, 8, "9.639"),
+            (EIGHT, 9, "11.481"),
+            (1e-3, 11, "14.158"),
+            (1e-4, 15, "18.711"),
+        ] {
+            let (size, best) = two_choice_size(fpr).unwrap();
+            assert_eq!(best, k);
+            prints(size, bits);
+        }
+        assert!(two_choice_fpr(0.0, 3).is_nan() && two_choice_fpr(9.0, 65).is_nan());
+        assert!((two_choice_fpr(1e-300, 3) - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn levels_and_prefixes_add_up() {
+        prints(attenuated_fpr(&[0.5, 0.5], 1), "0.75");
+        assert_eq!(attenuated_fpr(&[], 3), 0.0);
+        assert_eq!(attenuated_fpr(&[1.0, 0.2], 3), 1.0);
+        prints(prefix_set_fpr(MILLION, 32), "2.3e-4");
+        assert_eq!(prefix_set_fpr(u64::MAX, 32), 1.0);
+    }
+
+    #[test]
+    fn odd_arguments_give_the_documented_answers() {
+        for bits in [0, 1, 2, 63, 4095, 4096, u64::MAX] {
+            for keys in [0, 1, 1 << 31, u64::MAX] {
+                for k in [0, 1, 7, 64, 65, u32::MAX] {
+                    let p = bloom_fpr(bits, keys, k);
+                    assert!((0.0..=1.0).contains(&p), "{bits} {keys} {k}: {p}");
+                    let words = bits;
+                    for g in [0, 1, 3] {
+                        let p = bloom_g_fpr(words, 64, keys, k, g);
+                        assert!(
+                            (0.0..=1.0 + 1e-9).contains(&p),
+                            "{words} {keys} {k} {g}: {p}"
+                        );
+                    }
+                }
+            }
+        }
+        assert_eq!(bloom_fpr(0, 0, 1), 1.0);
+        assert_eq!(bloom_fpr(64, 0, 1), 0.0);
+        assert_eq!(bloom_fpr(64, 0, 0), 1.0);
+    }
+}

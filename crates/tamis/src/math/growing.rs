@@ -1,0 +1,405 @@
+//! Filters that travel, grow, slide or fold: sums and products of the others.
+
+use super::{
+    any_match, bloom_bits_per_key, bloom_bits_per_key_at, fingerprint_fpr, is_rate,
+    lower_bound_bits_per_key,
+};
+use std::f64::consts::{LN_2, PI};
+
+/// Most parts that a schedule is summed over.
+const MAX_PARTS: u32 = 4096;
+
+/// Entropy in bits of a coin that falls on one side with probability `p`.
+///
+/// `-p log2 p - (1 - p) log2(1 - p)`, 0 at both ends, `NaN` outside.
+pub fn binary_entropy(p: f64) -> f64 {
+    if !(0.0..=1.0).contains(&p) {
+        return f64::NAN;
+    }
+    if p == 0.0 || p == 1.0 {
+        return 0.0;
+    }
+    -(p * p.ln() + (1.0 - p) * (-p).ln_1p()) / LN_2
+}
+
+/// Bits per key on the wire of a Bloom filter of given size and probes.
+///
+/// `bits_per_key * H2(1 - e^(-k / bits_per_key))`, an ideal coder
+/// (Mitzenmacher 2001).
+pub fn compressed_bits_per_key(bits_per_key: f64, k: u32) -> f64 {
+    let fill = -(-f64::from(k) / bits_per_key).exp_m1();
+    bits_per_key * binary_entropy(fill)
+}
+
+/// Memory and wire bits per key of a compressed Bloom filter with `k` probes.
+///
+/// `m/n = -k / ln(1 - fpr^(1/k))` and [`compressed_bits_per_key`] of it. Fewer
+/// probes take more memory and less wire. `None` unless `0 < fpr < 1` and
+/// `k > 0`.
+pub fn compressed_size(fpr: f64, k: u32) -> Option<(f64, f64)> {
+    let memory = bloom_bits_per_key_at(fpr, k);
+    (memory > 0.0).then(|| (memory, compressed_bits_per_key(memory, k)))
+}
+
+/// How a scalable filter divides its error among its slices.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ScalableSchedule {
+    /// Slice i gets `total (1 - ratio) ratio^i` (Almeida, Baquero, Preguica,
+    /// Hutchison 2007). Each slice then costs a constant more per key.
+    Geometric {
+        /// Error of a slice over that of the one before, in (0, 1).
+        ratio: f64,
+    },
+    /// Slice i gets `total * 6 / (pi (i + 1))^2` (Apple 2022). Its extra cost
+    /// grows with the logarithm of i only.
+    InverseSquare,
+}
+
+/// Error rate given to one slice of a scalable filter.
+///
+/// See [`ScalableSchedule`]. The rates of all slices sum to `total`.
+pub fn scalable_slice_fpr(schedule: ScalableSchedule, total: f64, slice: u32) -> f64 {
+    match schedule {
+        ScalableSchedule::Geometric { ratio } if ratio > 0.0 && ratio < 1.0 => {
+            total * (1.0 - ratio) * ratio.powf(f64::from(slice))
+        }
+        ScalableSchedule::Geometric { .. } => f64::NAN,
+        ScalableSchedule::InverseSquare => {
+            let place = f64::from(slice) + 1.0;
+            total * 6.0 / (PI * PI * place * place)
+        }
+    }
+}
+
+/// Error rate of a scalable filter whose first `slices` slices are full.
+///
+/// `1 - product of (1 - rate of slice)`, less than `total` for any number.
+/// `NaN` above 4096 slices.
+pub fn scalable_fpr(schedule: ScalableSchedule, total: f64, slices: u32) -> f64 {
+    if slices > MAX_PARTS {
+        return f64::NAN;
+    }
+    let silent: f64 = (0..slices)
+        .map(|i| (-scalable_slice_fpr(schedule, total, i)).ln_1p())
+        .sum();
+    -silent.exp_m1()
+}
+
+/// Bits per key of a scalable Bloom filter whose `slices` slices are full.
+///
+/// `sum_i growth^i b(rate_i) / sum_i growth^i`, b being
+/// [`bloom_bits_per_key`] and slice i holding `growth^i` times the keys of the
+/// first. `NaN` unless `1 <= slices <= 4096` and `growth > 0`.
+pub fn scalable_bits_per_key(
+    schedule: ScalableSchedule,
+    total: f64,
+    growth: f64,
+    slices: u32,
+) -> f64 {
+    if !(1..=MAX_PARTS).contains(&slices) || !(growth > 0.0) || growth.is_infinite() {
+        return f64::NAN;
+    }
+    // Weights relative to the last slice (or the first, if slices shrink), so
+    // that no power overflows.
+    let last = if growth >= 1.0 { slices - 1 } else { 0 };
+    let (mut bits, mut keys) = (0.0, 0.0);
+    for i in 0..slices {
+        let weight = growth.powf(f64::from(i) - f64::from(last));
+        if weight > 0.0 {
+            bits += weight * bloom_bits_per_key(scalable_slice_fpr(schedule, total, i));
+            keys += weight;
+        }
+    }
+    bits / keys
+}
+
+/// Error rate each of `parts` filters may have for the whole to have `fpr`.
+///
+/// `1 - (1 - fpr)^(1 / parts)`: the filters are asked one after the other and
+/// any yes is a yes. `NaN` unless `0 <= fpr <= 1` and `parts > 0`.
+pub fn share_of_fpr(fpr: f64, parts: u32) -> f64 {
+    if !(0.0..=1.0).contains(&fpr) || parts == 0 {
+        return f64::NAN;
+    }
+    any_match(fpr, 1.0 / f64::from(parts))
+}
+
+/// Bits per window key of a sliding filter made of whole generations.
+///
+/// `(G + 1) / G * b(1 - (1 - fpr)^(1 / (G + 1)))`: G generations cover the
+/// window and one more is filling; b is [`bloom_bits_per_key`].
+pub fn generations_bits_per_key(fpr: f64, generations: u32) -> f64 {
+    let g = f64::from(generations);
+    (g + 1.0) / g * bloom_bits_per_key(share_of_fpr(fpr, generations.saturating_add(1)))
+}
+
+/// False-positive rate of an age-partitioned Bloom filter.
+///
+/// Chance of `k` matching slices in a row among `k + l`, slice i being filled
+/// to `1 - 2^(-(i + 1) / k)` while it still takes keys and to one half after
+/// (Shtul, Baquero, Almeida 2020). Followed as the chain of the current run.
+/// `NaN` unless `1 <= k <= 256` and `l <= 2^16`.
+pub fn apbf_fpr(k: u32, l: u32) -> f64 {
+    if !(1..=256).contains(&k) || l > 1 << 16 {
+        return f64::NAN;
+    }
+    // run[j]: the last j slices matched and no k in a row did so far.
+    let mut run = vec![0.0; k as usize];
+    run[0] = 1.0;
+    let mut found = 0.0;
+    for slice in 0..k + l {
+        let young = f64::from(slice.min(k - 1) + 1) / f64::from(k);
+        let fill = -(-LN_2 * young).exp_m1();
+        let total: f64 = run.iter().sum();
+        found += run[k as usize - 1] * fill;
+        for j in (1..k as usize).rev() {
+            run[j] = run[j - 1] * fill;
+        }
+        run[0] = total * (1.0 - fill);
+    }
+    found
+}
+
+/// Bits per window key of an age-partitioned Bloom filter.
+///
+/// `(k + l) k / (l ln 2)`: k + l slices of `k g / ln 2` bits for a window of
+/// l generations of g keys. `NaN` when `l` is 0.
+pub fn apbf_bits_per_key(k: u32, l: u32) -> f64 {
+    if l == 0 {
+        return f64::NAN;
+    }
+    let (k, l) = (f64::from(k), f64::from(l));
+    (k + l) * k / (l * LN_2)
+}
+
+/// Leading term of the least space of a sliding filter, in bits per window key.
+///
+/// `log2(1 / fpr) + max(log2(window / slack), log2 log2(1 / fpr))` (Naor,
+/// Yogev 2013). `window_over_slack` is how many slacks a window holds.
+pub fn sliding_lower_bound(fpr: f64, window_over_slack: f64) -> f64 {
+    let bits = lower_bound_bits_per_key(fpr);
+    if bits.is_nan() || window_over_slack.is_nan() {
+        return f64::NAN;
+    }
+    bits + window_over_slack.log2().max(bits.log2())
+}
+
+/// Bits per window key of a quotient table with generation stamps.
+///
+/// `(remainder_bits + 2.125 + ceil(log2(2 generations))) / load`.
+pub fn sliding_table_bits_per_key(remainder_bits: u32, generations: u32, load: f64) -> f64 {
+    let stamp = (2.0 * f64::from(generations)).log2().ceil();
+    (f64::from(remainder_bits) + 2.125 + stamp) / load
+}
+
+/// False-positive rate of a folded Bloom filter with all sides full.
+///
+/// `1 - (1 - 2^-hashes)^(2 folds + 2)`: every fold keeps both its filters
+/// apart, two bits to a bucket, and two more are being filled.
+pub fn folded_fpr(hashes: u32, folds: u32) -> f64 {
+    any_match(fingerprint_fpr(hashes), 2.0 * f64::from(folds) + 2.0)
+}
+
+/// False-positive rate of the fold that merges two half-full filters by OR.
+///
+/// `1 - (1 - 0.75^hashes)^folds (1 - 2^-hashes)^2`. It keeps one bit per
+/// bucket and shows what that costs.
+pub fn or_folded_fpr(hashes: u32, folds: u32) -> f64 {
+    let h = f64::from(hashes);
+    let folded = f64::from(folds) * (-(0.75f64.powf(h))).ln_1p();
+    let active = 2.0 * (-(0.5f64.powf(h))).ln_1p();
+    if h == 0.0 {
+        return 1.0;
+    }
+    -(folded + active).exp_m1()
+}
+
+/// Real bits per key of a folded Bloom filter that meets `fpr` when full.
+///
+/// `b(1 - (1 - fpr)^(1 / (2 folds + 2)))` with b [`bloom_bits_per_key`]. All
+/// bits counted: a folded bucket has two.
+pub fn folded_bits_per_key(fpr: f64, folds: u32) -> f64 {
+    let sides = folds.saturating_mul(2).saturating_add(2);
+    bloom_bits_per_key(share_of_fpr(fpr, sides))
+}
+
+/// Keys held after `folds` folds, over those of the unfolded array.
+///
+/// `2 - 2^-folds`, and the bits grow by the same factor, so that nothing is
+/// gained per bit (Singh et al. 2018 count buckets).
+pub fn folded_growth(folds: u32) -> f64 {
+    2.0 - fingerprint_fpr(folds)
+}
+
+/// False-positive rate of an InfiniFilter of fixed slot width.
+///
+/// `load (X + 2) 2^-(F + 1)` after X expansions from F-bit fingerprints: half
+/// the keys have F bits, a quarter F - 1, and so on (Dayan, Bercea, Reviriego,
+/// Pagh 2023). At most 1.
+pub fn infini_fpr(fingerprint_bits: u32, load: f64, expansions: u32) -> f64 {
+    let ages = f64::from(expansions) + 2.0;
+    (load * ages * fingerprint_fpr(fingerprint_bits) / 2.0).min(1.0)
+}
+
+/// Fingerprint bits of generation `generation` in a widening InfiniFilter.
+///
+/// `F + ceil(2 log2(generation + 1))`, the schedule whose errors converge
+/// (Pagh, Segev, Wieder 2013).
+pub fn infini_widening_bits(fingerprint_bits: u32, generation: u32) -> u32 {
+    let extra = (2.0 * (f64::from(generation) + 1.0).log2()).ceil();
+    fingerprint_bits.saturating_add(extra as u32)
+}
+
+/// False-positive rate of a widening InfiniFilter after `expansions`.
+///
+/// `load 2^-F (1 + sum_{j=1..X} 2^-(w_j + 1))`, generation j having `F + w_j`
+/// bits ([`infini_widening_bits`]): its share of the keys halves with every
+/// later expansion just as its match rate doubles. At most
+/// `load 2^-F (1 + sum 1 / (2 (j + 1)^2))`, hence below `1.3225 load 2^-F`
+/// for ever.
+pub fn infini_widening_fpr(fingerprint_bits: u32, load: f64, expansions: u32) -> f64 {
+    // Generations past 2^16 add less than one part in 10^5 together.
+    let later: f64 = (1..=expansions.min(1 << 16))
+        .map(|j| fingerprint_fpr(infini_widening_bits(1, j)))
+        .sum();
+    (load * fingerprint_fpr(fingerprint_bits) * (1.0 + later)).min(1.0)
+}
+
+/// Upper bound on the false-positive rate of a taffy cuckoo filter.
+///
+/// `8 load 2^-10`: two buckets of four slots, ten fingerprint bits, whatever
+/// the number of doublings (Apple 2022).
+pub fn taffy_fpr_bound(load: f64) -> f64 {
+    8.0 * load / 1024.0
+}
+
+/// Whether `bits` can hold `keys` at `fpr` at all.
+///
+/// `keys log2(1 / fpr) <= bits`. A filter for which this is false has been
+/// measured wrongly or does not count all its bits.
+pub fn is_possible(keys: u64, fpr: f64, bits: u64) -> bool {
+    !is_rate(fpr) || keys as f64 * lower_bound_bits_per_key(fpr) <= bits as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::prints;
+    use super::*;
+
+    const EIGHT: f64 = 1.0 / 256.0;
+
+    #[test]
+    fn compressed_sizes_match_the_table() {
+        for (fpr, k, memory, wire) in [
+            (0.01, 7, "9.593", "9.584"),
+            (0.01, 4, "10.52", "9.473"),
+            (0.01, 2, "18.98", "8.903"),
+            (0.01, 1, "99.5", "8.039"),
+            (EIGHT, 1, "255.5", "9.421"),
+        ] {
+            let (m, z) = compressed_size(fpr, k).unwrap();
+            prints(m, memory);
+            prints(z, wire);
+        }
+        prints(compressed_bits_per_key(14.0, 2), "7.923");
+        prints(compressed_bits_per_key(92.0, 1), "7.923");
+        assert_eq!(compressed_size(0.0, 1), None);
+        assert_eq!(compressed_size(0.5, 0), None);
+        assert_eq!(binary_entropy(0.5), 1.0);
+        assert_eq!(binary_entropy(0.0), 0.0);
+        assert!(binary_entropy(1.1).is_nan() && binary_entropy(f64::NAN).is_nan());
+    }
+
+    #[test]
+    fn scalable_sizes_match_the_table() {
+        let geometric = |ratio| ScalableSchedule::Geometric { ratio };
+        let square = ScalableSchedule::InverseSquare;
+        for (schedule, slice, bits) in [
+            (geometric(0.5), 0, "11.03"),
+            (geometric(0.5), 9, "22.58"),
+            (geometric(0.85), 0, "13.53"),
+            (geometric(0.85), 9, "16.24"),
+            (geometric(0.9), 0, "14.38"),
+            (geometric(0.9), 9, "16.13"),
+            (square, 0, "10.62"),
+            (square, 9, "19.70"),
+            (square, 19, "22.87"),
+        ] {
+            prints(scalable_bits_per_key(schedule, 0.01, 2.0, slice + 1), bits);
+        }
+        for schedule in [geometric(0.5), geometric(0.85), square] {
+            assert!(scalable_fpr(schedule, 0.01, 4096) <= 0.01);
+            assert!(scalable_fpr(schedule, 0.01, 4096) > 0.0099);
+            assert!(scalable_fpr(schedule, 0.01, 4097).is_nan());
+            assert!(scalable_bits_per_key(schedule, 0.01, 2.0, 0).is_nan());
+            assert!(scalable_bits_per_key(schedule, 0.01, 0.0, 3).is_nan());
+        }
+        // So small a ratio that a later slice is left with no error at all.
+        assert!(scalable_bits_per_key(geometric(1e-200), 0.01, 2.0, 3).is_nan());
+        assert!(scalable_slice_fpr(geometric(1.0), 0.01, 0).is_nan());
+    }
+
+    #[test]
+    fn sliding_sizes_match_the_table() {
+        for (generations, bits) in [(1, "22.05"), (2, "17.80"), (4, "16.16"), (8, "15.92")] {
+            prints(generations_bits_per_key(0.01, generations), bits);
+        }
+        for (k, l, percent, bits) in [
+            (7, 5, "1.28", "24.2"),
+            (8, 8, "1.11", "23.1"),
+            (9, 14, "1.07", "21.3"),
+            (10, 7, "0.147", "35.0"),
+            (12, 14, "0.105", "32.2"),
+            (15, 74, "0.101", "26.0"),
+        ] {
+            prints(100.0 * apbf_fpr(k, l), percent);
+            prints(apbf_bits_per_key(k, l), bits);
+        }
+        prints(sliding_lower_bound(0.01, 4.0), "9.38");
+        prints(sliding_lower_bound(EIGHT, 8.0), "11");
+        prints(sliding_table_bits_per_key(8, 4, 0.9), "14.58");
+        assert!(generations_bits_per_key(0.01, 0).is_infinite());
+        assert!(apbf_fpr(0, 3).is_nan() && apbf_bits_per_key(3, 0).is_nan());
+    }
+
+    #[test]
+    fn folded_figures_match_the_table() {
+        prints(100.0 * folded_fpr(7, 3), "6.08");
+        prints(100.0 * or_folded_fpr(7, 3), "35.9");
+        prints(folded_bits_per_key(0.01, 3), "13.90");
+        prints(7.0 / LN_2, "10.10");
+        for (folds, growth) in [(1, "1.5"), (2, "1.75"), (3, "1.875"), (4, "1.9375")] {
+            prints(folded_growth(folds), growth);
+        }
+        assert_eq!(or_folded_fpr(0, 3), 1.0);
+    }
+
+    #[test]
+    fn expandable_rates_match_the_table() {
+        for (x, percent) in [(0, "0.078"), (10, "0.47"), (20, "0.86")] {
+            prints(100.0 * infini_fpr(10, 0.8, x), percent);
+        }
+        // The printed widening figures leave out the rounding up of the width;
+        // real slots have whole bits and therefore do a little better.
+        let smooth = |x: u32| {
+            let later = (1..=x).map(|j| 0.5 / f64::from(j + 1).powi(2));
+            (1.0 + later.sum::<f64>()) / 256.0
+        };
+        for (x, printed) in [(0, "0.391"), (5, "0.487"), (20, "0.508")] {
+            prints(100.0 * smooth(x), printed);
+            assert!(infini_widening_fpr(8, 1.0, x) <= smooth(x));
+        }
+        for (x, whole) in [(0, "0.3906"), (5, "0.4730"), (20, "0.4870")] {
+            prints(100.0 * infini_widening_fpr(8, 1.0, x), whole);
+        }
+        assert!(infini_widening_fpr(8, 0.8, 14) <= 0.0042);
+        assert!(infini_widening_fpr(0, 0.7, u32::MAX) <= 0.7 * 1.3225);
+        prints(100.0 * taffy_fpr_bound(0.9), "0.70");
+    }
+
+    #[test]
+    fn nothing_beats_the_information_bound() {
+        assert!(is_possible(1000, 0.5, 1000) && !is_possible(1001, 0.5, 1000));
+        assert!(is_possible(u64::MAX, 1.0, 0));
+    }
+}

@@ -1,0 +1,236 @@
+//! Every size and false-positive formula of the filters, once.
+//!
+//! A filter, its sizing, its tests and its documentation must agree on one
+//! number, so all of them call the functions below and none keeps a formula of
+//! its own.
+//!
+//! # Conventions
+//!
+//! * A rate (`fpr`, `load`) is a fraction: one percent is `0.01`.
+//! * Counts of keys, bits, words and slots are `u64`; ratios such as bits per
+//!   key are `f64`. Nothing here depends on the width of a pointer.
+//! * No function panics or runs for long, whatever its arguments. An argument
+//!   outside the domain gives `NaN` from a function that returns `f64`, and
+//!   `None` from one that returns an `Option`. A filter with no bits or no
+//!   probes answers yes to everything: its rate is `1.0`.
+//! * A solver returns the side of the answer that keeps the promise: the rate
+//!   at the returned size is at most the rate asked for.
+//!
+//! # Arrangement
+//!
+//! | file | filters |
+//! |---|---|
+//! | `probability` | Poisson and binomial laws, tails, test intervals |
+//! | `bloom` | Bloom, Bloom-g, two-choice, estimates of set size |
+//! | `blocked` | blocked, split-block, sectorised, balanced |
+//! | `counting` | counting, variable-increment, d-left, invertible tables |
+//! | `growing` | compressed, scalable, sliding, folded, expandable |
+//! | `tables` | cuckoo, Morton, quotient, vector quotient, prefix, Cleary |
+//! | `tinyset` | TinySet |
+//! | `fixed` | xor, binary fuse, ribbon, Golomb |
+
+mod blocked;
+mod bloom;
+mod counting;
+mod fixed;
+mod growing;
+mod probability;
+mod tables;
+mod tinyset;
+
+pub use blocked::*;
+pub use bloom::*;
+pub use counting::*;
+pub use fixed::*;
+pub use growing::*;
+pub use probability::{binomial_interval, binomial_pmf, poisson_pmf, poisson_tail};
+pub use tables::*;
+pub use tinyset::*;
+
+/// The most bits per key any solver here will answer with.
+///
+/// A block of fixed size has an error floor that falls only in proportion to
+/// the space, so a small enough rate would otherwise be "met" at 10^100 bits.
+pub const MAX_BITS_PER_KEY: f64 = 1_048_576.0;
+
+/// Fewest bits per key that any filter of a known set can use.
+///
+/// `log2(1 / fpr)`, in bits. No design goes below it over a large universe
+/// (Carter, Floyd, Gill, Markowsky, Wegman 1978). `NaN` unless
+/// `0 < fpr <= 1`.
+pub fn lower_bound_bits_per_key(fpr: f64) -> f64 {
+    if fpr > 0.0 && fpr <= 1.0 {
+        -fpr.log2() + 0.0
+    } else {
+        f64::NAN
+    }
+}
+
+/// Least error rate that a filter over 64-bit hashes can have.
+///
+/// `keys / 2^64`: an absent key whose whole hash equals that of a member is
+/// accepted by any filter that sees only the hash.
+pub fn hash_floor(keys: u64) -> f64 {
+    keys as f64 * 2f64.powi(-64)
+}
+
+/// Whether a 64-bit hash is too short for this many keys at this rate.
+///
+/// True when `fpr < 16 * keys / 2^64`: the floor would then take more than a
+/// sixteenth of the error the caller asked for. `NaN` is refused as well.
+pub fn hash_is_too_short(keys: u64, fpr: f64) -> bool {
+    fpr.is_nan() || fpr < 16.0 * hash_floor(keys)
+}
+
+/// Error floor of a filter over hashes of `hash_bits` bits.
+///
+/// `1 - (1 - 2^-hash_bits)^keys`. At 32 bits and 10^9 keys it is 20.8 %, which
+/// is why 32-bit hashes are only good for small sets.
+pub fn short_hash_floor(keys: u64, hash_bits: u32) -> f64 {
+    any_match(fingerprint_fpr(hash_bits), keys as f64)
+}
+
+/// Expected number of pairs of keys with equal 64-bit hashes.
+///
+/// `keys^2 / 2^65` (the birthday estimate). Harmless in a filter, an error in
+/// a map.
+pub fn hash_collisions(keys: u64) -> f64 {
+    (keys as f64) * (keys as f64) * 2f64.powi(-65)
+}
+
+/// Whether a requested rate is one that a filter can be sized for.
+fn is_rate(fpr: f64) -> bool {
+    fpr > 0.0 && fpr < 1.0
+}
+
+/// `1 - (1 - rate)^count`: at least one of `count` comparisons matches.
+///
+/// Kept in one place because the direct form is 0 for every rate below 1e-16.
+fn any_match(rate: f64, count: f64) -> f64 {
+    if count == 0.0 {
+        return 0.0;
+    }
+    -(count * (-rate).ln_1p()).exp_m1()
+}
+
+/// `ln(1 - e^a)` for `a <= 0`, accurate at both ends of the range.
+fn ln_1m_exp(a: f64) -> f64 {
+    if a > -std::f64::consts::LN_2 {
+        (-a.exp_m1()).ln()
+    } else {
+        (-a.exp()).ln_1p()
+    }
+}
+
+/// Least `x` in `[floor, MAX_BITS_PER_KEY]` with `rate(x) <= fpr`, to one part
+/// in 10^9, for a rate that falls as `x` grows.
+fn least_size(floor: f64, fpr: f64, rate: impl Fn(f64) -> f64) -> Option<f64> {
+    let mut low = floor.max(1e-9);
+    let mut high = low;
+    // The comparison is false for NaN, so a rate outside its domain gives None.
+    while !(rate(high) <= fpr) {
+        low = high;
+        high *= 1.5;
+        if high > MAX_BITS_PER_KEY {
+            return None;
+        }
+    }
+    while high > low * (1.0 + 1e-9) {
+        let middle = (low * high).sqrt();
+        if rate(middle) <= fpr {
+            high = middle;
+        } else {
+            low = middle;
+        }
+    }
+    Some(high)
+}
+
+/// The `k` that needs least space, with that space; ties go to the smaller.
+fn least_size_over(
+    ks: impl IntoIterator<Item = u32>,
+    floor: f64,
+    fpr: f64,
+    rate: impl Fn(f64, u32) -> f64,
+) -> Option<(f64, u32)> {
+    let mut best: Option<(f64, u32)> = None;
+    for k in ks {
+        // Most k cannot improve on the best so far; one look settles it.
+        if best.is_some_and(|(size, _)| !(rate(size * (1.0 - 1e-9), k) <= fpr)) {
+            continue;
+        }
+        if let Some(size) = least_size(floor, fpr, |x| rate(x, k))
+            && best.is_none_or(|(least, _)| size < least)
+        {
+            best = Some((size, k));
+        }
+    }
+    best
+}
+
+/// Checks a value against a figure as it is printed in a table.
+#[cfg(test)]
+#[track_caller]
+fn prints(actual: f64, printed: &str) {
+    let value: f64 = printed.parse().expect("a number");
+    let mantissa = printed.split('e').next().unwrap_or(printed);
+    let decimals = mantissa.split('.').nth(1).map_or(0, str::len) as i32;
+    let exponent = printed.split('e').nth(1).map_or(0, |e| e.parse().unwrap());
+    let unit = 10f64.powi(exponent - decimals);
+    assert!(
+        (actual - value).abs() <= 0.5001 * unit,
+        "{actual} does not print as {printed}"
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lower_bounds_match_the_table() {
+        for (fpr, bits) in [
+            (0.05, "4.32"),
+            (0.02, "5.64"),
+            (0.01, "6.64"),
+            (0.005, "7.64"),
+            (0.001, "9.97"),
+            (1e-4, "13.29"),
+            (1.0 / 784_931.0, "19.582"),
+        ] {
+            prints(lower_bound_bits_per_key(fpr), bits);
+        }
+        assert_eq!(lower_bound_bits_per_key(1.0), 0.0);
+        for fpr in [0.0, -1.0, 1.5, f64::NAN, f64::INFINITY] {
+            assert!(lower_bound_bits_per_key(fpr).is_nan());
+        }
+    }
+
+    #[test]
+    fn overfull_bits_force_a_higher_rate() {
+        // 1.9 times the keys in the bits of an optimal Bloom filter.
+        for (fpr, forced) in [(0.01, "3.03"), (2f64.powi(-8), "1.48")] {
+            prints(100.0 * 2f64.powf(-bloom_bits_per_key(fpr) / 1.9), forced);
+        }
+    }
+
+    #[test]
+    fn hash_floors_match_the_table() {
+        prints(hash_floor(1_000_000_000), "5.4e-11");
+        prints(hash_floor(10_000_000_000), "5.4e-10");
+        prints(100.0 * short_hash_floor(1_000_000, 32), "0.023");
+        prints(100.0 * short_hash_floor(1_000_000_000, 32), "20.8");
+        prints(100.0 * short_hash_floor(30_000_000, 32), "0.7");
+        prints(hash_collisions(1_000_000_000), "0.027");
+        prints(hash_collisions(1 << 32), "0.5");
+        prints(hash_collisions(10_000_000_000), "2.7");
+    }
+
+    #[test]
+    fn a_rate_near_the_hash_floor_is_refused() {
+        assert!(hash_is_too_short(1 << 40, 0.9 * 2f64.powi(-20)));
+        assert!(!hash_is_too_short(1 << 40, 2f64.powi(-20)));
+        assert!(hash_is_too_short(1, f64::NAN));
+        assert!(!hash_is_too_short(0, 0.0));
+    }
+}

@@ -1,0 +1,365 @@
+//! The list of kinds, and a filter whose kind is known only at run time.
+//!
+//! [`KINDS`] is the one list: the program, the file reader, the conformance suite, the golden files, the benches and
+//! the tables in the documentation all iterate it. Adding a filter is one file and one line here.
+
+use std::any::Any;
+use std::fmt;
+
+use crate::bloom::{Bloom, SplitBlock256, SplitBlock512};
+use crate::config::{Config, Param};
+use crate::cuckoo::Cuckoo;
+use crate::error::{
+    BuildError, BuildErrorKind, DecodeError, DecodeErrorKind, MergeError, MergeErrorKind,
+};
+use crate::filter::{Count, Filter, Insert, Kind, Remove};
+use crate::format::{Decoder, Encoder};
+use crate::keyed::Stored;
+use crate::peel::{BinaryFuse8, BinaryFuse16, BinaryFuse32};
+
+/// Every kind of filter, in the order of the documentation.
+pub static KINDS: &[KindInfo] = &[
+    KindInfo::of::<Bloom>(),
+    KindInfo::of::<SplitBlock512>(),
+    KindInfo::of::<SplitBlock256>(),
+    KindInfo::of::<Cuckoo>(),
+    KindInfo::of::<BinaryFuse8>(),
+    KindInfo::of::<BinaryFuse16>(),
+    KindInfo::of::<BinaryFuse32>(),
+];
+
+/// What is known of a kind without having a filter of it.
+#[derive(Clone, Copy)]
+pub struct KindInfo {
+    /// The number in files.
+    pub id: u16,
+    /// The name in configurations and in the program.
+    pub name: &'static str,
+    /// The version of the kind's own layout in files.
+    pub version: u16,
+    /// What it is good for, in one line.
+    pub about: &'static str,
+    /// The source file of the algorithm, below `crates/tamis/src`.
+    pub source: &'static str,
+    /// The parameters that a configuration may give beside capacity and rate.
+    pub params: &'static [Param],
+    build: fn(&Config, &mut [u64]) -> Result<AnyFilter, BuildError>,
+    decode: fn(&mut Decoder<'_>) -> Result<AnyFilter, DecodeError>,
+}
+
+/// What filters of a kind can do beside looking up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capabilities {
+    /// Takes new keys after it was built ([`Insert`]).
+    pub insert: bool,
+    /// Forgets keys ([`Remove`]).
+    pub remove: bool,
+    /// Tells how often a key was inserted ([`Count`]).
+    pub count: bool,
+    /// Takes in another filter without its keys ([`Merge`](crate::Merge)).
+    pub merge: bool,
+}
+
+impl KindInfo {
+    /// The registration of a kind.
+    pub const fn of<F: Kind>() -> KindInfo {
+        KindInfo {
+            id: F::ID,
+            name: F::NAME,
+            version: F::VERSION,
+            about: F::ABOUT,
+            source: F::SOURCE,
+            params: F::PARAMS,
+            build: |config, hashes| F::build(config, hashes).map(AnyFilter::new),
+            decode: |input| F::decode(input).map(AnyFilter::new),
+        }
+    }
+
+    /// Builds a filter of this kind; see [`Kind::build`].
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] when the configuration is not possible.
+    pub fn build(&self, config: &Config, hashes: &mut [u64]) -> Result<AnyFilter, BuildError> {
+        (self.build)(config, hashes)
+    }
+
+    /// What filters of this kind can do, asked of a small one.
+    ///
+    /// # Panics
+    ///
+    /// Never for a registered kind: that each can hold one key at the default rate is a law, and tested.
+    pub fn capabilities(&self) -> Capabilities {
+        // A kind whose rate is fixed by its width reaches 50 %, so this asks nothing of it.
+        let mut filter = self
+            .build(&Config::new(1).fpr(0.5), &mut [1])
+            .unwrap_or_else(|e| panic!("{}: {e}", self.name));
+        let other = filter.clone();
+        Capabilities {
+            insert: filter.as_insert().is_some(),
+            remove: filter.as_remove().is_some(),
+            count: filter.as_count().is_some(),
+            merge: filter.0.try_merge(&other).is_some(),
+        }
+    }
+}
+
+impl fmt::Debug for KindInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "KindInfo({} = {})", self.id, self.name)
+    }
+}
+
+/// The registration of a kind by its name.
+///
+/// # Errors
+///
+/// [`BuildError`] that suggests the nearest name.
+pub fn kind(name: &str) -> Result<&'static KindInfo, BuildError> {
+    KINDS.iter().find(|info| info.name == name).ok_or_else(|| {
+        let similar = KINDS
+            .iter()
+            .map(|info| info.name)
+            .min_by_key(|known| edits(name, known))
+            .unwrap_or_default();
+        BuildErrorKind::UnknownKind {
+            name: name.into(),
+            similar,
+        }
+        .into()
+    })
+}
+
+/// How many letters must be added, dropped or changed to make one word of the other.
+fn edits(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.bytes().enumerate() {
+        let mut diagonal = i;
+        row[0] = i + 1;
+        for (j, y) in b.bytes().enumerate() {
+            let change = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+/// A filter of any registered kind.
+///
+/// ```
+/// use tamis::{AnyFilter, Config, Keyed};
+///
+/// let config: Config = "cuckoo:capacity=1000,fpr=0.001".parse()?;
+/// let mut seen: Keyed<AnyFilter> = Keyed::build(&config, ["alice", "bob"])?;
+/// assert!(seen.contains("alice"));
+///
+/// let carol = seen.hash("carol");
+/// seen.filter_mut().as_insert().expect("cuckoo filters take insertions").insert(carol)?;
+/// assert!(seen.contains("carol"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct AnyFilter(Box<dyn AnyKind>);
+
+impl AnyFilter {
+    /// Wraps a filter of a known kind.
+    pub fn new<F: Kind>(filter: F) -> AnyFilter {
+        AnyFilter(Box::new(filter))
+    }
+
+    /// The name of the filter's kind.
+    pub fn name(&self) -> &'static str {
+        self.0.name()
+    }
+
+    /// The filter as its own type, if it is of that kind.
+    pub fn downcast_ref<F: Kind>(&self) -> Option<&F> {
+        (&*self.0 as &dyn Any).downcast_ref()
+    }
+
+    /// The filter as something that takes insertions, if its kind does.
+    pub fn as_insert(&mut self) -> Option<&mut dyn Insert> {
+        self.0.as_insert()
+    }
+
+    /// The filter as something that takes removals, if its kind does.
+    pub fn as_remove(&mut self) -> Option<&mut dyn Remove> {
+        self.0.as_remove()
+    }
+
+    /// The filter as something that counts, if its kind does.
+    pub fn as_count(&self) -> Option<&dyn Count> {
+        self.0.as_count()
+    }
+
+    /// Takes in another filter. On `Err` this one is exactly as it was.
+    ///
+    /// # Errors
+    ///
+    /// [`MergeError`] when the kinds or parameters differ, the kind cannot merge, or the union does not fit.
+    pub fn try_merge(&mut self, other: &AnyFilter) -> Result<(), MergeError> {
+        let (ours, theirs) = (self.name(), other.name());
+        if ours != theirs {
+            return Err(MergeErrorKind::Kind { ours, theirs }.into());
+        }
+        self.0
+            .try_merge(other)
+            .unwrap_or_else(|| Err(MergeErrorKind::Unsupported(ours).into()))
+    }
+
+    /// The filter's shape: every parameter that its file holds, by name.
+    pub fn params(&self) -> Vec<(&'static str, u64)> {
+        let mut out = Encoder::default();
+        self.0.encode(&mut out);
+        out.into_params()
+    }
+}
+
+impl Clone for AnyFilter {
+    fn clone(&self) -> AnyFilter {
+        self.0.clone_any()
+    }
+}
+
+impl fmt::Debug for AnyFilter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Filter for AnyFilter {
+    fn contains(&self, hash: u64) -> bool {
+        self.0.contains(hash)
+    }
+
+    fn len(&self) -> u64 {
+        self.0.len()
+    }
+
+    fn size_in_bytes(&self) -> usize {
+        self.0.size_in_bytes()
+    }
+
+    fn fpr(&self) -> f64 {
+        self.0.fpr()
+    }
+
+    fn prefetch(&self, hash: u64) {
+        self.0.prefetch(hash);
+    }
+
+    fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
+        self.0.contains_batch(hashes, out);
+    }
+}
+
+impl Stored for AnyFilter {
+    fn build(config: &Config, hashes: &mut [u64]) -> Result<AnyFilter, BuildError> {
+        kind(config.kind().unwrap_or_default())?.build(config, hashes)
+    }
+
+    fn identity(&self) -> (u16, u16) {
+        (self.0.id(), self.0.version())
+    }
+
+    fn encode<'a>(&'a self, out: &mut Encoder<'a>) {
+        self.0.encode(out);
+    }
+
+    fn decode(id: u16, version: u16, input: &mut Decoder<'_>) -> Result<AnyFilter, DecodeError> {
+        let info = KINDS
+            .iter()
+            .find(|info| info.id == id)
+            .ok_or(DecodeErrorKind::UnknownKind(id))?;
+        if version != info.version {
+            return Err(DecodeErrorKind::KindVersion {
+                kind: info.name,
+                version,
+            }
+            .into());
+        }
+        (info.decode)(input)
+    }
+
+    fn merge_stored(&mut self, other: &AnyFilter) -> Result<(), MergeError> {
+        self.try_merge(other)
+    }
+}
+
+/// [`Kind`] without its constants and constructors, so that it can be boxed.
+trait AnyKind: Filter {
+    fn id(&self) -> u16;
+    fn version(&self) -> u16;
+    fn name(&self) -> &'static str;
+    fn encode<'a>(&'a self, out: &mut Encoder<'a>);
+    fn clone_any(&self) -> AnyFilter;
+    fn as_insert(&mut self) -> Option<&mut dyn Insert>;
+    fn as_remove(&mut self) -> Option<&mut dyn Remove>;
+    fn as_count(&self) -> Option<&dyn Count>;
+    /// `None` when the kind cannot merge. `other` is of the same kind.
+    fn try_merge(&mut self, other: &AnyFilter) -> Option<Result<(), MergeError>>;
+}
+
+impl<F: Kind> AnyKind for F {
+    fn id(&self) -> u16 {
+        F::ID
+    }
+
+    fn version(&self) -> u16 {
+        F::VERSION
+    }
+
+    fn name(&self) -> &'static str {
+        F::NAME
+    }
+
+    fn encode<'a>(&'a self, out: &mut Encoder<'a>) {
+        Kind::encode(self, out);
+    }
+
+    fn clone_any(&self) -> AnyFilter {
+        AnyFilter::new(self.clone())
+    }
+
+    fn as_insert(&mut self) -> Option<&mut dyn Insert> {
+        Kind::as_insert(self)
+    }
+
+    fn as_remove(&mut self) -> Option<&mut dyn Remove> {
+        Kind::as_remove(self)
+    }
+
+    fn as_count(&self) -> Option<&dyn Count> {
+        Kind::as_count(self)
+    }
+
+    fn try_merge(&mut self, other: &AnyFilter) -> Option<Result<(), MergeError>> {
+        Kind::try_merge(self, other.downcast_ref()?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_misspelt_kind_is_answered_with_the_nearest_name() {
+        let error = kind("cukoo").unwrap_err();
+        assert_eq!(
+            error.kind(),
+            &BuildErrorKind::UnknownKind {
+                name: "cukoo".into(),
+                similar: "cuckoo"
+            }
+        );
+        assert!(kind("").is_err());
+    }
+
+    #[test]
+    fn edit_distance_counts_letters() {
+        assert_eq!(edits("bloom", "bloom"), 0);
+        assert_eq!(edits("blom", "bloom"), 1);
+        assert_eq!(edits("", "bloom"), 5);
+        assert_eq!(edits("kitten", "sitting"), 3);
+    }
+}

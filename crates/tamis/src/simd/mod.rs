@@ -1,0 +1,208 @@
+//! Everything that depends on the processor: run-time dispatch, prefetch, batches, and hand-written kernels.
+//!
+//! A build without `target-cpu` runs on any processor of its architecture, and still uses AVX2 and BMI2 where they are:
+//! [`dispatch`] runs an [`Op`] inside a function compiled for them, into which the whole operation is inlined. A batch
+//! is one dispatch, so its price is paid once.
+//!
+//! One source serves both levels wherever the compiler finds the vectors by itself, as it does for split blocks; a
+//! kernel is written by hand only where it does not, in a file per architecture, with a portable twin of the same bits.
+//!
+//! This is one of the crate's two rooms for `unsafe` (the other is `buf`).
+#![allow(
+    unsafe_code,
+    reason = "room for unsafe 2 of 2: prefetch, target features, kernels"
+)]
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// What the processor can do, as far as the code distinguishes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Level {
+    /// What every processor of the architecture has.
+    Portable = 1,
+    /// x86-64-v3: AVX2, BMI1, BMI2, LZCNT, POPCNT, FMA.
+    V3 = 2,
+}
+
+static LEVEL: AtomicU8 = AtomicU8::new(0);
+
+/// The level in force: found once, then one load.
+#[inline(always)]
+pub(crate) fn level() -> Level {
+    match LEVEL.load(Ordering::Relaxed) {
+        1 => Level::Portable,
+        2 => Level::V3,
+        _ => detect(),
+    }
+}
+
+#[cold]
+fn detect() -> Level {
+    let level = best();
+    LEVEL.store(level as u8, Ordering::Relaxed);
+    level
+}
+
+fn best() -> Level {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("lzcnt")
+        && is_x86_feature_detected!("popcnt")
+        && is_x86_feature_detected!("fma")
+    {
+        return Level::V3;
+    }
+    Level::Portable
+}
+
+/// Turns the processor's extensions off (or on again, as far as there are any) for the whole process, so that a test
+/// can compare the answers. Both give the same bits, so a concurrent call is not disturbed.
+#[doc(hidden)]
+pub fn force_portable(portable: bool) {
+    let level = if portable { Level::Portable } else { best() };
+    LEVEL.store(level as u8, Ordering::Relaxed);
+}
+
+/// Work that is compiled once per [`Level`]. `run` must be `#[inline(always)]`, and so must what it calls, to be
+/// compiled for the level it runs at.
+pub(crate) trait Op {
+    /// What the work returns.
+    type Out;
+    /// Does the work.
+    fn run(self) -> Self::Out;
+}
+
+/// Runs `op` compiled for the best level that this processor has.
+#[inline]
+pub(crate) fn dispatch<O: Op>(op: O) -> O::Out {
+    #[cfg(target_arch = "x86_64")]
+    if level() == Level::V3 {
+        #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt,fma")]
+        fn v3<O: Op>(op: O) -> O::Out {
+            op.run()
+        }
+        // SAFETY: `level` has found every feature that `v3` is compiled with.
+        return unsafe { v3(op) };
+    }
+    op.run()
+}
+
+/// Asks for the cache line that holds `slice[index]`, into the second-level cache; nothing happens out of bounds.
+#[inline(always)]
+pub(crate) fn prefetch<T>(slice: &[T], index: usize) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a prefetch reads nothing and may be given any address; `wrapping_add` makes no promise about it.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(slice.as_ptr().wrapping_add(index).cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (slice, index);
+}
+
+/// How many keys ahead of the probe their lines are asked for.
+pub(crate) const AHEAD: usize = 32;
+
+/// Below this many bytes a filter sits in the caches close to the core, and prefetching costs more than it hides.
+pub(crate) const PREFETCH_FROM: usize = 256 << 10;
+
+/// Answers many lookups: while key i is probed, the lines of key i + [`AHEAD`] are on their way.
+pub(crate) struct ContainsBatch<'a, F: ?Sized> {
+    pub(crate) filter: &'a F,
+    pub(crate) hashes: &'a [u64],
+    pub(crate) out: &'a mut [bool],
+}
+
+impl<F: crate::Filter + ?Sized> Op for ContainsBatch<'_, F> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let ContainsBatch {
+            filter,
+            hashes,
+            out,
+        } = self;
+        let ahead = if filter.size_in_bytes() < PREFETCH_FROM {
+            hashes.len()
+        } else {
+            AHEAD.min(hashes.len())
+        };
+        if ahead < hashes.len() {
+            for &hash in &hashes[..ahead] {
+                filter.prefetch(hash);
+            }
+        }
+        let coming = hashes[ahead..].iter();
+        for ((&hash, answer), &next) in hashes.iter().zip(&mut *out).zip(coming) {
+            filter.prefetch(next);
+            *answer = filter.contains(hash);
+        }
+        let rest = hashes.len() - ahead;
+        for (&hash, answer) in hashes.iter().zip(out).skip(rest) {
+            *answer = filter.contains(hash);
+        }
+    }
+}
+
+/// Inserts many hashes likewise. The error counts those that went in.
+pub(crate) struct InsertBatch<'a, F: ?Sized> {
+    pub(crate) filter: &'a mut F,
+    pub(crate) hashes: &'a [u64],
+}
+
+impl<F: crate::Insert + ?Sized> Op for InsertBatch<'_, F> {
+    type Out = Result<(), crate::Full>;
+
+    #[inline(always)]
+    fn run(self) -> Result<(), crate::Full> {
+        let InsertBatch { filter, hashes } = self;
+        let ahead = if filter.size_in_bytes() < PREFETCH_FROM {
+            hashes.len()
+        } else {
+            AHEAD.min(hashes.len())
+        };
+        let coming = hashes[ahead..]
+            .iter()
+            .map(Some)
+            .chain(std::iter::repeat(None));
+        for (i, (&hash, next)) in hashes.iter().zip(coming).enumerate() {
+            if let Some(&next) = next {
+                filter.prefetch(next);
+            }
+            filter.insert(hash).map_err(|full| full.after(i))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dispatch_runs_the_operation_once_at_either_level() {
+        struct Add<'a>(&'a mut u32);
+        impl Op for Add<'_> {
+            type Out = u32;
+            #[inline(always)]
+            fn run(self) -> u32 {
+                *self.0 += 1;
+                *self.0
+            }
+        }
+        let mut calls = 0;
+        assert_eq!(dispatch(Add(&mut calls)), 1);
+        force_portable(true);
+        assert_eq!(dispatch(Add(&mut calls)), 2);
+        force_portable(false);
+    }
+
+    #[test]
+    fn a_prefetch_may_point_anywhere() {
+        prefetch(&[1u8, 2], 0);
+        prefetch::<u64>(&[], usize::MAX);
+    }
+}

@@ -1,0 +1,2 @@
+//! laws
+fn main() {}
