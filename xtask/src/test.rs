@@ -6,6 +6,7 @@ use crate::{Failure, cargo, python, root, run, succeeds};
 
 pub(crate) fn all() -> Result<(), Failure> {
     rust_tests()?;
+    examples()?;
     python_reader()?;
     fuzz_briefly()
 }
@@ -13,6 +14,24 @@ pub(crate) fn all() -> Result<(), Failure> {
 fn rust_tests() -> Result<(), Failure> {
     run(cargo().args(["test", "--workspace", "--all-targets"]))?;
     run(cargo().args(["test", "--workspace", "--doc"]))
+}
+
+/// The examples check their own claims, so running them is a test.
+fn examples() -> Result<(), Failure> {
+    let directory = root().join("examples/src/bin");
+    let entries =
+        std::fs::read_dir(&directory).map_err(|e| format!("{}: {e}", directory.display()))?;
+    let mut names: Vec<_> = entries
+        .flatten()
+        .filter_map(|e| Some(e.path().file_stem()?.to_os_string()))
+        .collect();
+    names.sort();
+    for name in names {
+        run(cargo()
+            .args(["run", "--quiet", "--package", "tamis-examples", "--bin"])
+            .arg(name))?;
+    }
+    Ok(())
 }
 
 /// The reader that was written from docs/FORMAT.md alone opens the golden files and answers as they say.
