@@ -12,7 +12,7 @@ use std::io;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full {
     kind: FullKind,
-    len: u64,
+    keys: u64,
     accepted: usize,
 }
 
@@ -27,10 +27,10 @@ pub enum FullKind {
 }
 
 impl Full {
-    pub(crate) fn new(kind: FullKind, len: u64) -> Full {
+    pub(crate) fn new(kind: FullKind, keys: u64) -> Full {
         Full {
             kind,
-            len,
+            keys,
             accepted: 0,
         }
     }
@@ -45,8 +45,8 @@ impl Full {
     }
 
     /// How many keys the filter holds.
-    pub fn len(&self) -> u64 {
-        self.len
+    pub fn keys(&self) -> u64 {
+        self.keys
     }
 
     /// How many hashes of the batch were inserted before the one that was refused; 0 for a single insertion.
@@ -62,7 +62,7 @@ impl fmt::Display for Full {
                 write!(
                     f,
                     "the filter is full at {} keys; build a larger one (a higher capacity)",
-                    self.len
+                    self.keys
                 )
             }
             FullKind::Duplicates(limit) => write!(

@@ -329,7 +329,7 @@ mod tests {
             filter.insert(hash).unwrap();
             let block = (((hash >> 32) * z) >> 32) as usize;
             for lane in 0..8 {
-                let product = (hash & 0xffff_ffff) * u64::from(SALTS[lane]) & 0xffff_ffff;
+                let product = ((hash & 0xffff_ffff) * u64::from(SALTS[lane])) & 0xffff_ffff;
                 expected[block][lane] |= 1 << (product >> 27);
             }
         }

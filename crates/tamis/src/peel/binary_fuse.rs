@@ -28,7 +28,7 @@
 //!
 //! The published parameters fail nearly always at certain sizes (n = 11 520, 12 340, 37 440 …): just after the segment
 //! length doubles, whole segments round the spare slots away. There the length is halved, at no cost in space; see
-//! [`math::binary_fuse_geometry`](crate::math::binary_fuse_geometry). The geometry is stored, so readers need no rule.
+//! [`math::binary_fuse_geometry`]. The geometry is stored, so readers need no rule.
 //!
 //! # Cost
 //!
