@@ -264,7 +264,11 @@ impl Stored for AnyFilter {
         self.0.encode(out);
     }
 
-    fn read_parts(id: u16, version: u16, input: &mut Decoder<'_>) -> Result<AnyFilter, DecodeError> {
+    fn read_parts(
+        id: u16,
+        version: u16,
+        input: &mut Decoder<'_>,
+    ) -> Result<AnyFilter, DecodeError> {
         let info = KINDS
             .iter()
             .find(|info| info.id == id)
