@@ -40,7 +40,7 @@ impl Source {
                 len: None,
                 path: None,
                 head,
-                rest: Box::new(io::stdin().lock()),
+                rest: Box::new(io::stdin()),
             });
         };
         let name = path.display().to_string();
@@ -127,6 +127,7 @@ pub(crate) struct Lines<R> {
     /// The bytes of `buf` that were handed out.
     done: usize,
     ended: bool,
+    longest: usize,
 }
 
 impl<R: Read> Lines<R> {
@@ -138,6 +139,7 @@ impl<R: Read> Lines<R> {
             filled: 0,
             done: 0,
             ended: false,
+            longest: LONGEST_LINE,
         }
     }
 
@@ -174,11 +176,12 @@ impl<R: Read> Lines<R> {
     /// Makes room for a longer line.
     fn grow(&mut self) -> Result<(), Failure> {
         let len = self.buf.len();
-        if len > LONGEST_LINE {
-            return Err(Failure::io(&self.name, "a line is longer than 1 GiB"));
+        if len > self.longest {
+            let why = format!("a line is longer than {} MiB", self.longest >> 20);
+            return Err(Failure::io(&self.name, why));
         }
         // Room for the longest line and its end.
-        let larger = (2 * len).min(LONGEST_LINE + 2);
+        let larger = (2 * len).min(self.longest + 2);
         self.buf
             .try_reserve_exact(larger - len)
             .map_err(|e| Failure::io(&self.name, e))?;
@@ -264,13 +267,20 @@ mod tests {
     }
 
     #[test]
-    fn a_line_beyond_the_limit_is_refused() {
-        let mut lines = Lines::new("endless".to_string(), io::repeat(b'x'));
-        match lines.next_batch() {
-            Err(Failure::Error { message, .. }) => {
-                assert_eq!(message, "endless: a line is longer than 1 GiB");
+    fn a_line_of_the_limit_is_read_and_a_longer_one_refused() {
+        let limit = 1 << 20;
+        for (line, end) in [(limit, "\n"), (limit, "\r\n"), (limit + 2, "\n")] {
+            let text = [b"x".repeat(line), end.into()].concat();
+            let mut lines = Lines::new("long".to_string(), &text[..]);
+            lines.longest = limit;
+            match lines.next_batch() {
+                Ok(batch) => assert_eq!((batch, line), (Some(&text[..]), limit)),
+                Err(Failure::Error { message, .. }) => {
+                    assert_eq!(message, "long: a line is longer than 1 MiB");
+                    assert!(line > limit);
+                }
+                Err(Failure::Closed) => unreachable!("nothing was written"),
             }
-            other => panic!("{other:?}"),
         }
     }
 }
