@@ -635,6 +635,24 @@ fn a_full_disk_behind_standard_output_is_exit_code_4() {
     }
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_standard_error_that_takes_nothing_changes_nothing() {
+    let room = Room::with_filter(b"a\n");
+    for (args, code) in [
+        (&["build", "keys.txt", "-o", "f", "--verbose"][..], 0),
+        (&["info", "absent"], 4),
+    ] {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let ran = Process::new(cargo_bin!("tamis"))
+            .args(args)
+            .current_dir(room.0.path())
+            .stderr(full)
+            .output();
+        Ran(ran.unwrap()).exits(code);
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn a_file_that_cannot_be_written_whole_leaves_the_old_one() {
@@ -713,6 +731,16 @@ fn no_keys_make_a_filter_of_nothing() {
     room.feed(b"a\n", ["check", "empty"])
         .exits(1)
         .complains(&["empty: warning"]);
+}
+
+#[test]
+fn an_empty_line_holds_no_key_even_for_a_filter_that_has_the_empty_one() {
+    let room = Room::new();
+    let config = Config::new(2).of_kind("bloom");
+    let filter: Keyed<AnyFilter> = Keyed::build(&config, ["", "a"]).unwrap();
+    filter.save(room.path("f")).unwrap();
+    room.feed(b"\n\r\n", ["check", "f"]).exits(1).prints("");
+    room.feed(b"\n", ["check", "f", "-v"]).exits(0).prints("\n");
 }
 
 #[test]

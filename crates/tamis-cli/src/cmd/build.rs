@@ -4,11 +4,11 @@ use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 use serde_json::json;
 use tamis::{AnyFilter, BuildError, BuildErrorKind, Config, Filter, Hashing, Keyed};
 
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::input::Source;
 use crate::{choice, output};
 
@@ -120,7 +120,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         }))?;
     }
     if args.verbose || io::stderr().is_terminal() {
-        eprintln!("{}: {}", target.name(), summary(&filter));
+        failure::say(&format!("{}: {}", target.name(), summary(&filter)));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -151,15 +151,15 @@ fn summary(filter: &Keyed<AnyFilter>) -> String {
 
 /// A bar over the bytes of a file, or a spinner where there is no end in sight; nothing where there is no terminal.
 fn progress(len: Option<u64>) -> ProgressBar {
-    match len {
-        Some(len) => {
-            let bar = ProgressBar::new(len);
-            match ProgressStyle::with_template("{bar:40} {bytes} of {total_bytes}, {eta} left") {
-                Ok(style) => bar.with_style(style),
-                Err(_) => bar,
-            }
-        }
+    let bar = match len {
+        Some(len) => ProgressBar::new(len),
         None => ProgressBar::new_spinner(),
+    };
+    // Cleared also where an error ends it, so that the error stands on a line of its own.
+    let bar = bar.with_finish(ProgressFinish::AndClear);
+    match ProgressStyle::with_template("{bar:40} {bytes} of {total_bytes}, {eta} left") {
+        Ok(style) if len.is_some() => bar.with_style(style),
+        _ => bar,
     }
 }
 
@@ -222,5 +222,25 @@ impl Target<'_> {
                 filter.save(path).map_err(|e| Failure::io(self.name(), e))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn verification_misses_no_key_and_no_damage() {
+        let mut hashes: Vec<u64> = (1..=3000u64).map(|i| Hashing::default().hash(&i)).collect();
+        let config = Config::new(0).fpr(1e-9);
+        let bytes = choice::build(&config, Hashing::default(), &mut hashes)
+            .unwrap()
+            .to_bytes();
+        assert!(verified(bytes.clone(), &hashes).is_some());
+        let missing = [&hashes[..], &[12345]].concat();
+        assert!(verified(bytes.clone(), &missing).is_none());
+        let mut damaged = bytes;
+        damaged[200] ^= 1;
+        assert!(verified(damaged, &hashes).is_none());
     }
 }
