@@ -36,7 +36,11 @@ pub(crate) fn build(
     hashes.sort_unstable();
     hashes.dedup();
     let keys = hashes.len() as u64;
-    let config = config.clone().capacity(config.get_capacity().max(keys));
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let config = config
+        .clone()
+        .capacity(config.get_capacity().max(keys))
+        .threads(threads);
     let filter = match config.kind() {
         Some(name) => tamis::kind(name)?.build(&config, hashes),
         None if config.get_capacity() > keys => tamis::kind(GROWING)?.build(&config, hashes),
