@@ -10,30 +10,38 @@ use tamis::{Config, Filter, KINDS, KindInfo, math};
 use crate::support::counting::live;
 use crate::support::{config, hash, hashes, made, must};
 
-const CHILD: &str = "TAMIS_BAD_PARAMETERS_OF";
+/// Laws about memory, which is the whole process's: each runs in one of its own, for one kind.
+const ALONE: [(&str, fn(&KindInfo)); 2] = [
+    ("bad_parameters", try_bad_parameters),
+    ("size", measure_size),
+];
+const CHILD: &str = "TAMIS_ALONE";
 
-/// Memory is measured for the whole process, so every kind has its own. `main` calls this first.
+/// Whether this process was started by [`alone`], and has done its work. `main` asks first.
 pub(crate) fn is_child() -> bool {
-    let Ok(name) = std::env::var(CHILD) else {
+    let Ok(work) = std::env::var(CHILD) else {
         return false;
     };
-    let info = tamis::kind(&name).expect("the parent passes a kind");
-    try_bad_parameters(info);
+    let (law, kind) = work.split_once(' ').expect("a law and a kind");
+    let (_, law) = ALONE.iter().find(|(name, _)| *name == law).expect("a law");
+    law(tamis::kind(kind).expect("a kind"));
     true
 }
 
-pub(crate) fn bad_parameters(info: &'static KindInfo) {
+fn alone(law: &str, info: &KindInfo) {
     let program = std::env::current_exe().unwrap();
-    let child = Command::new(program)
-        .env(CHILD, info.name)
-        .output()
-        .unwrap();
-    assert!(
-        child.status.success(),
-        "{}\n{}",
-        child.status,
-        String::from_utf8_lossy(&child.stderr)
-    );
+    let work = format!("{law} {}", info.name);
+    let child = Command::new(program).env(CHILD, work).output().unwrap();
+    let errors = String::from_utf8_lossy(&child.stderr);
+    assert!(child.status.success(), "{}\n{errors}", child.status);
+}
+
+pub(crate) fn bad_parameters(info: &'static KindInfo) {
+    alone("bad_parameters", info);
+}
+
+pub(crate) fn size_is_the_truth(info: &'static KindInfo) {
+    alone("size", info);
 }
 
 fn try_bad_parameters(info: &KindInfo) {
@@ -158,7 +166,7 @@ fn resident_bytes() -> u64 {
 
 /// `size_in_bytes` is what the allocator has given out, to the byte; only the box that makes a filter of a known kind an
 /// `AnyFilter` comes on top, the same for every filter of the kind.
-pub(crate) fn size_is_the_truth(info: &'static KindInfo) {
+fn measure_size(info: &KindInfo) {
     let mut boxes = HashSet::new();
     for n in [1, 2, 10, 1000, 30_000, 300_000] {
         let config = config(info, n);

@@ -1,4 +1,5 @@
-//! An allocator that counts what each thread holds, so that tests that run side by side do not disturb one another.
+//! An allocator that counts: what the process holds, and what each thread does, so that tests that run side by side do
+//! not disturb one another.
 #![allow(
     unsafe_code,
     reason = "the global allocator's interface is unsafe; every call is passed on to the system's"
@@ -6,8 +7,11 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::sync::atomic::{AtomicIsize, Ordering};
 
 pub struct Counting;
+
+static PROCESS: AtomicIsize = AtomicIsize::new(0);
 
 thread_local! {
     // Constant and without a destructor: reading them never allocates.
@@ -16,14 +20,15 @@ thread_local! {
 }
 
 fn add(bytes: isize) {
+    PROCESS.fetch_add(bytes, Ordering::Relaxed);
     let live = LIVE.get() + bytes;
     LIVE.set(live);
     PEAK.set(PEAK.get().max(live));
 }
 
-/// Bytes that this thread has taken and not given back. Negative where it frees what another took.
+/// Bytes that the process has taken and not given back.
 pub fn live() -> isize {
-    LIVE.get()
+    PROCESS.load(Ordering::Relaxed)
 }
 
 /// The most that this thread held beyond what it held at the start of `work`.
