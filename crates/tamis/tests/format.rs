@@ -1,4 +1,5 @@
 //! Files as they meet the world: readers that give little at a time, pipes, secrets kept apart, forged sizes, full disks.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;
 

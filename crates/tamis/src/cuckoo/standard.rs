@@ -290,7 +290,7 @@ fn buckets_for(keys: u64) -> f64 {
 /// A fingerprint leads to one of 2^bits − 1 other buckets. When these are few, moves run in circles: two million slots
 /// refuse a key at a load of 0.855 with 4 bits, 0.933 with 6, 0.955 with 8, 0.964 with 9, and larger tables sooner.
 fn narrowest(buckets: f64) -> u32 {
-    if buckets < (1 << 21) as f64 { 8 } else { 9 }
+    if buckets < 2_097_152.0 { 8 } else { 9 }
 }
 
 impl Filter for Cuckoo {

@@ -136,9 +136,8 @@ pub(crate) fn copy_on_write(info: &'static KindInfo) {
 
 #[track_caller]
 fn refused(bytes: Vec<u8>, what: impl FnOnce() -> String) {
-    if Keyed::<AnyFilter>::open(bytes).is_ok() {
-        panic!("{} was opened", what());
-    }
+    let opened = Keyed::<AnyFilter>::open(bytes);
+    assert!(opened.is_err(), "{} was opened", what());
 }
 
 pub(crate) fn damage_is_refused(info: &'static KindInfo) {

@@ -10,8 +10,10 @@ use tamis::{Config, Filter, KINDS, KindInfo, math};
 use crate::support::counting::live;
 use crate::support::{config, hash, hashes, made, must};
 
+type Work = fn(&KindInfo);
+
 /// Laws about memory, which is the whole process's: each runs in one of its own, for one kind.
-const ALONE: [(&str, fn(&KindInfo)); 2] = [
+const ALONE: [(&str, Work); 2] = [
     ("bad_parameters", try_bad_parameters),
     ("size", measure_size),
 ];

@@ -11,6 +11,7 @@
 //! | `changes` | 3 full, 9 removal, 10 merging |
 //! | `files` | 7 round trips, 8 damage, 11 golden files |
 //! | `limits` | 12 bad parameters, 13 size, 14 names |
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "../support/mod.rs"]
 mod support;

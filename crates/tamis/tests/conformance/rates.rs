@@ -102,8 +102,11 @@ fn part_full_and_overfull(info: &KindInfo) {
     }
 }
 
-/// Keys as people have them: each family is a numbering of byte strings, without repeats.
-const FAMILIES: [(&str, fn(u64) -> Vec<u8>); 18] = [
+/// A numbering of byte strings, without repeats.
+type Family = fn(u64) -> Vec<u8>;
+
+/// Keys as people have them.
+const FAMILIES: [(&str, Family); 18] = [
     ("little-endian u64", |i| i.to_le_bytes().into()),
     ("big-endian u64", |i| i.to_be_bytes().into()),
     ("little-endian u32", |i| (i as u32).to_le_bytes().into()),
