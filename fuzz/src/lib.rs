@@ -39,6 +39,7 @@ pub fn ops(data: &[u8]) {
         built_at_once(&config, steps, build);
         return;
     }
+    let empty = filter.clone();
     let mut model: HashMap<u8, u64> = HashMap::new();
     for step in steps.chunks_exact(2).take(500) {
         let (op, number) = (step[0], step[1]);
@@ -79,7 +80,12 @@ pub fn ops(data: &[u8]) {
             }
             _ => {
                 let numbers = [number, number ^ op];
-                if let Ok(other) = build(&numbers) {
+                let mut other = empty.clone();
+                let insert = other.as_insert().expect("asked above");
+                if numbers
+                    .iter()
+                    .all(|&n| insert.insert(hash(u64::from(n))).is_ok())
+                {
                     match filter.try_merge(&other) {
                         Ok(()) => numbers
                             .iter()
