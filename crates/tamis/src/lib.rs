@@ -68,6 +68,7 @@ pub use registry::{AnyFilter, Capabilities, KINDS, KindInfo, kind};
 #[doc(hidden)]
 pub mod testing {
     pub use crate::format::repair_checksums;
+    pub use crate::registry::size_of_box;
     pub use crate::simd::force_portable;
 }
 

@@ -213,6 +213,12 @@ impl AnyFilter {
     }
 }
 
+/// The bytes that an [`AnyFilter`] takes beside what its filter holds, so that a test can account for every one.
+#[doc(hidden)]
+pub fn size_of_box(filter: &AnyFilter) -> usize {
+    size_of_val(&*filter.0)
+}
+
 impl Clone for AnyFilter {
     fn clone(&self) -> AnyFilter {
         self.0.clone_any()
