@@ -212,6 +212,9 @@ impl fmt::Display for BuildError {
             BuildErrorKind::Fpr(fpr) => {
                 write!(f, "a false-positive rate of {fpr} makes no filter; give one above 0 and below 1, such as 0.01")
             }
+            BuildErrorKind::HashFloor { least, .. } if *least >= 1.0 => f.write_str(
+                "so many keys cannot be told apart by a 64-bit hash at any rate; lower the capacity",
+            ),
             BuildErrorKind::HashFloor { fpr, least } => write!(
                 f,
                 "a false-positive rate of {fpr:e} is below what a 64-bit hash can promise for so many keys; the lowest is {least:e}"

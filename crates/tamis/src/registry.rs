@@ -258,7 +258,7 @@ impl Filter for AnyFilter {
 }
 
 impl Stored for AnyFilter {
-    fn build(config: &Config, hashes: &mut [u64]) -> Result<AnyFilter, BuildError> {
+    fn from_hashes(config: &Config, hashes: &mut [u64]) -> Result<AnyFilter, BuildError> {
         kind(config.kind().unwrap_or_default())?.build(config, hashes)
     }
 
@@ -266,11 +266,15 @@ impl Stored for AnyFilter {
         (self.0.id(), self.0.version())
     }
 
-    fn encode<'a>(&'a self, out: &mut Encoder<'a>) {
+    fn write_parts<'a>(&'a self, out: &mut Encoder<'a>) {
         self.0.encode(out);
     }
 
-    fn decode(id: u16, version: u16, input: &mut Decoder<'_>) -> Result<AnyFilter, DecodeError> {
+    fn read_parts(
+        id: u16,
+        version: u16,
+        input: &mut Decoder<'_>,
+    ) -> Result<AnyFilter, DecodeError> {
         let info = KINDS
             .iter()
             .find(|info| info.id == id)
