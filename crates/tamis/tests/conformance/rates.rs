@@ -53,8 +53,8 @@ impl Tally {
 /// Small filters differ from one another, so there many are asked a little each; large ones are alike.
 const CELLS: [(u64, u64, u64); 6] = [
     // keys, filters, queries of each
-    (1, 5000, 200),
-    (10, 5000, 200),
+    (1, 2000, 500),
+    (10, 2000, 500),
     (100, 1000, 1000),
     (1000, 200, 10_000),
     (100_000, 10, 500_000),
