@@ -292,20 +292,26 @@ class Filter:
 
 
 DESCRIPTION = re.compile(
-    r"(?P<kind>\w+):capacity=(?P<capacity>\d+),fpr=(?P<rate>[\d.e-]+)\n"
-    r"keys present-0 to present-(?P<last>\d+)\n"
+    r"(?P<kind>\w+):capacity=(?P<capacity>\d+),fpr=(?P<rate>[\d.e-]+)(?:,\w+=\w+)*\n"
+    r"(?P<keys>\d+) keys from present-0 on\n"
     r"xxh3 (?P<xxh3>[0-9a-f]{16})\n"
     r"false positives among absent-0 to absent-(?P<until>\d+), the first 20:\n"
     r"(?P<positives>(?:absent-\d+\n)*)"
 )
 
 
+# What the golden file was built under whose secret is kept elsewhere.
+SECRET = b"sixteen letters!"
+
+
 def damaged(data: bytes) -> Iterator[tuple[str, bytes]]:
-    for n in range(len(data)):
+    """Every damaged copy of a small file; of a large one some, so that it takes no longer."""
+    step = 1 if len(data) <= 8192 else 997
+    for n in range(0, len(data), step):
         yield f"cut to {n} bytes", data[:n]
     yield "one byte longer", data + b"\0"
     copy = bytearray(data)
-    for i in range(8 * len(data)):
+    for i in range(0, 8 * len(data), step):
         copy[i >> 3] ^= 1 << (i & 7)
         yield f"bit {i & 7} of byte {i >> 3} flipped", bytes(copy)
         copy[i >> 3] ^= 1 << (i & 7)
@@ -318,11 +324,11 @@ def check(path: Path) -> str:
     if told is None:
         raise ValueError("the .txt beside it is not such a description as this reader knows")
     need(xxh3(data) == int(told["xxh3"], 16), "file", f"its xxh3 is {xxh3(data):016x}, not {told['xxh3']}")
-    f = Filter(data)
+    f = Filter(data, SECRET)
     need(f.name == told["kind"], "byte 32", f"kind {f.name}, not {told['kind']}")
     need(f.capacity == int(told["capacity"]), "byte 72", f"capacity {f.capacity}, not {told['capacity']}")
     need(f.rate == float(told["rate"]), "byte 80", f"rate {f.rate}, not {told['rate']}")
-    count = int(told["last"]) + 1
+    count = int(told["keys"])
     need(f.keys == count, "byte 64", f"{f.keys} keys, not {count}")
     for i in range(count):
         need(f.contains(b"present-%d" % i), "answer", f"present-{i} is absent")
@@ -332,7 +338,7 @@ def check(path: Path) -> str:
     tried = 0
     for what, bad in damaged(data):
         try:
-            Filter(bad)
+            Filter(bad, SECRET)
         except FormatError:  # any other exception would be a defect of this reader
             tried += 1
         else:
@@ -344,9 +350,6 @@ def main() -> int:
     if len(sys.argv) != 2:
         print(__doc__, file=sys.stderr)
         return 2
-    # Golden files need not use hashing 2 or 3, so SipHash-1-3 is held to its published value for no bytes under 00 … 0f.
-    if siphash13(b"", bytes(range(16))) != 0xABAC0158050FC4DC:
-        raise AssertionError("siphash13 is wrong")
     passed = failed = 0
     for path in sorted(Path(sys.argv[1]).glob("*.tamis")):
         try:

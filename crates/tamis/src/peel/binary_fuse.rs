@@ -116,6 +116,7 @@ const FIELD: u32 = 18;
 const SHARD_FROM: u64 = 8_000_000;
 const LEAST_SHARDS: u64 = 8;
 const SHARD: u64 = 12_500_000;
+const MOST_SHARDS: u64 = 1 << 16;
 /// The hashes are brought into shards in this many chunks, whatever the number of threads: the outcome is the same.
 const CHUNKS: usize = 16;
 /// Salts that a shard tries before all get more slots, and how often they do.
@@ -266,7 +267,7 @@ fn shards_for(keys: u64) -> u64 {
     if keys < SHARD_FROM {
         1
     } else {
-        keys.div_ceil(SHARD).max(LEAST_SHARDS)
+        keys.div_ceil(SHARD).clamp(LEAST_SHARDS, MOST_SHARDS)
     }
 }
 
@@ -437,10 +438,16 @@ impl<F: Fingerprint> Kind for BinaryFuse<F> {
     const NAME: &'static str = F::NAME;
     const ABOUT: &'static str = F::ABOUT;
     const SOURCE: &'static str = "peel/binary_fuse.rs";
-    const PARAMS: &'static [Param] = &[Param {
-        name: "arity",
-        about: "slots read by a lookup: 3 (default, faster) or 4 (4 % smaller)",
-    }];
+    const PARAMS: &'static [Param] = &[
+        Param {
+            name: "arity",
+            about: "slots read by a lookup: 3 (default, faster) or 4 (4 % smaller)",
+        },
+        Param {
+            name: "shards",
+            about: "tables, 1 to 65536, that are built apart; default: one up to 8 million keys",
+        },
+    ];
 
     fn build(config: &Config, hashes: &mut [u64]) -> Result<BinaryFuse<F>, BuildError> {
         let (_, fpr) = config.check::<BinaryFuse<F>>(hashes)?;
@@ -457,6 +464,11 @@ impl<F: Fingerprint> Kind for BinaryFuse<F> {
         if !(3..=4).contains(&arity) {
             return Err(BuildError::parameter("arity", arity, "3 or 4"));
         }
+        let expected = "a whole number from 1 to 65536";
+        let shards = config.param::<u64>("shards", expected)?;
+        if let Some(shards) = shards.filter(|shards| !(1..=MOST_SHARDS).contains(shards)) {
+            return Err(BuildError::parameter("shards", shards, expected));
+        }
         let keys = hashes.len() as u64;
         let mut distinct = hashes.len();
         if distinct == 0 {
@@ -470,7 +482,7 @@ impl<F: Fingerprint> Kind for BinaryFuse<F> {
         }
         let mut extra = 0;
         for _ in 0..ROUNDS {
-            let shards = shards_for(distinct as u64);
+            let shards = shards.unwrap_or(shards_for(distinct as u64));
             match Self::round(
                 &mut hashes[..distinct],
                 shards,
@@ -505,8 +517,7 @@ impl<F: Fingerprint> Kind for BinaryFuse<F> {
         let arity = input.param_in("arity", 3..=4)? as u32;
         let segment_length = input.param_in("segment_length", 1..=1 << FIELD)?;
         let segment_count = input.param_in("segment_count", 1..=MOST_KEYS)?;
-        // Bounded so that no product below overflows; the arrays' real lengths bound it further.
-        let shards = input.param_in("shards", 0..=1 << 20)?;
+        let shards = input.param_in("shards", 0..=MOST_SHARDS)?;
         let shape = Shape {
             arity,
             segment_length,

@@ -256,40 +256,74 @@ const GOLDEN_KEYS: u64 = 400;
 /// Kinds of a very low rate have few false positives or none: the search ends here.
 const GOLDEN_SEARCHED: u64 = 100_000;
 
-fn golden_path(info: &KindInfo, extension: &str) -> PathBuf {
+fn golden_path(name: &str, extension: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/golden")
-        .join(format!("{}.{extension}", info.name))
+        .join(format!("{name}.{extension}"))
 }
 
 /// A committed file per kind: it opens, answers as it did when it was written, and is what would be written today.
 pub(crate) fn golden(info: &'static KindInfo) {
-    let config: Config = config(info, GOLDEN_KEYS).of_kind(info.name);
-    let keys = (0..GOLDEN_KEYS).map(|i| format!("present-{i}"));
-    let fresh: Any = Keyed::build(&config, keys.clone()).unwrap();
+    let config = config(info, GOLDEN_KEYS).of_kind(info.name);
+    let len = pin(info.name, &config, Hashing::default());
+    assert!(len <= 8 << 10, "{len} bytes are too many to commit");
+}
+
+/// What no kind's default file shows: other hashings, no keys, several shards and salts, several blocks of checksums.
+pub(crate) fn golden_variants() {
+    let secret = Hashing::secret(*b"sixteen letters!");
+    for (name, config, hashing) in [
+        ("seed", "bloom:capacity=400,fpr=0.01", Hashing::fast(7)),
+        ("secret", "bloom:capacity=400,fpr=0.01", secret),
+        ("withheld", "bloom:capacity=400,fpr=0.01", secret.withheld()),
+        (
+            "blocks",
+            "bloom:capacity=60000,fpr=0.01",
+            Hashing::default(),
+        ),
+        (
+            "empty",
+            "binary_fuse8:capacity=0,fpr=0.01",
+            Hashing::default(),
+        ),
+        (
+            "shards",
+            "binary_fuse8:capacity=400,fpr=0.01,arity=4,shards=40",
+            Hashing::default(),
+        ),
+    ] {
+        pin(
+            &format!("variant-{name}"),
+            &config.parse().unwrap(),
+            hashing,
+        );
+    }
+}
+
+/// Holds a file of as many keys as its capacity to its golden one, and returns its length.
+fn pin(name: &str, config: &Config, hashing: Hashing) -> usize {
+    let keys = (0..config.get_capacity()).map(|i| format!("present-{i}"));
+    let fresh: Any = Keyed::build_with(config, hashing, keys.clone()).unwrap();
     let file = fresh.to_bytes();
-    assert!(
-        file.len() <= 8 << 10,
-        "{} bytes are too many to commit",
-        file.len()
-    );
-    agree(&golden_path(info, "tamis"), &file);
+    agree(&golden_path(name, "tamis"), &file);
     agree(
-        &golden_path(info, "txt"),
-        description(&config, &fresh).as_bytes(),
+        &golden_path(name, "txt"),
+        description(config, &fresh).as_bytes(),
     );
 
-    let stored: Any = Keyed::load(golden_path(info, "tamis")).unwrap();
+    let bytes = fs::read(golden_path(name, "tamis")).unwrap();
+    let stored: Any = Keyed::open_with(bytes, &hashing).unwrap();
     assert!(keys.into_iter().all(|key| stored.contains(&key)));
     assert!(stored.to_bytes() == file);
-    assert_eq!(description(&config, &stored), description(&config, &fresh));
+    assert_eq!(description(config, &stored), description(config, &fresh));
+    file.len()
 }
 
 /// What a reader in another language can check without knowing how to build the filter.
 fn description(config: &Config, filter: &Any) -> String {
     let mut text = format!(
-        "{config}\nkeys present-0 to present-{}\nxxh3 {:016x}\nfalse positives among absent-0 to absent-{}, the first 20:\n",
-        GOLDEN_KEYS - 1,
+        "{config}\n{} keys from present-0 on\nxxh3 {:016x}\nfalse positives among absent-0 to absent-{}, the first 20:\n",
+        config.get_capacity(),
         xxh3_64(&filter.to_bytes()),
         GOLDEN_SEARCHED - 1,
     );
