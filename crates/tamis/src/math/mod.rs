@@ -124,25 +124,43 @@ fn ln_1m_exp(a: f64) -> f64 {
 
 /// Least `x` in `[floor, MAX_BITS_PER_KEY]` with `rate(x) <= fpr`, to one part
 /// in 10^9, for a rate that falls as `x` grows.
+///
+/// A rate is nearly a power of the size, so the logarithms are interpolated
+/// (the Illinois method: an end that stays is given half its weight). A filter
+/// is sized whenever one is made: ten looks at a long sum, not forty.
 fn least_size(floor: f64, fpr: f64, rate: impl Fn(f64) -> f64) -> Option<f64> {
-    // False for NaN, so that a rate outside its domain ends in None.
-    let meets = |x: f64| rate(x) <= fpr;
+    // Above 0 while the rate is too high; NaN ends the search in None.
+    let excess = |x: f64| (rate(x) / fpr).ln();
     let mut low = floor.max(1e-9);
     let mut high = low;
-    while !meets(high) {
-        low = high;
+    let (mut at_low, mut at_high) = (f64::INFINITY, excess(high));
+    while !(at_high <= 0.0) {
+        (low, at_low) = (high, at_high);
         high *= 1.5;
         if high > MAX_BITS_PER_KEY {
             return None;
         }
+        at_high = excess(high);
     }
+    let mut kept_low = None;
     while high > low * (1.0 + 1e-9) {
-        let middle = (low * high).sqrt();
-        if meets(middle) {
-            high = middle;
+        let guess = ((at_low * high.ln() - at_high * low.ln()) / (at_low - at_high)).exp();
+        let middle = if low < guess && guess < high {
+            guess
         } else {
-            low = middle;
+            (low * high).sqrt()
+        };
+        let at_middle = excess(middle);
+        let meets = at_middle <= 0.0;
+        if meets {
+            (high, at_high) = (middle, at_middle);
+        } else {
+            (low, at_low) = (middle, at_middle);
         }
+        if kept_low == Some(meets) {
+            *(if meets { &mut at_low } else { &mut at_high }) /= 2.0;
+        }
+        kept_low = Some(meets);
     }
     Some(high)
 }
