@@ -29,7 +29,8 @@ pub trait Filter: Any + Debug + Send + Sync {
     /// Whether the hash may have been inserted. `false` is certain; `true` is wrong with probability [`fpr`](Self::fpr).
     fn contains(&self, hash: u64) -> bool;
 
-    /// How many keys were put in and not removed, repeats counted.
+    /// How many keys were put in and not removed. A kind that is built once counts distinct keys; one that takes
+    /// insertions cannot tell a repeat from a false positive, and counts each.
     fn len(&self) -> u64;
 
     /// Whether no key was put in.
@@ -128,7 +129,8 @@ pub trait Kind: Filter + Clone + Sized {
 
     /// Builds a filter for `max(config.capacity, hashes.len())` keys that contains the given hashes.
     ///
-    /// May reorder the slice; repeated hashes are allowed.
+    /// May reorder the slice. Repeated hashes are allowed: a kind that counts keeps each, as far as it can count, and
+    /// says [`Full`] beyond that; others hold the key once.
     ///
     /// # Errors
     ///
