@@ -1,2 +1,289 @@
-//! bench
-fn main() {}
+//! `tamis-bench`: every kind of filter on one stopwatch, with other crates' filters beside them.
+
+mod check;
+mod clock;
+mod compare;
+mod figures;
+mod heap;
+mod keys;
+mod limit;
+mod measure;
+mod ours;
+mod report;
+mod rivals;
+mod stats;
+mod subject;
+
+use std::error::Error;
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::clock::Clock;
+use crate::figures::Run;
+use crate::measure::Plan;
+use crate::subject::Contestant;
+
+/// Measures every kind of filter, with other crates' filters beside them.
+#[derive(Parser)]
+#[command(version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Measure, and print one table for each size and rate.
+    Run(RunArgs),
+    /// Print the name of everyone who is measured: our kinds first, then the rivals.
+    List,
+    /// Compare two runs that `run --json` wrote; exit code 1 if one of our figures became worse.
+    Compare {
+        /// The earlier run.
+        old: PathBuf,
+        /// The later run.
+        new: PathBuf,
+        /// Show every figure, not only those of ours that changed.
+        #[arg(long)]
+        all: bool,
+    },
+    /// Measure what the targets speak of; exit code 1 if one is missed.
+    Check {
+        /// Rounds to take.
+        #[arg(long, default_value_t = 5)]
+        rounds: usize,
+        /// Judge a run that `run --json` wrote, instead of measuring.
+        #[arg(long)]
+        json: Option<PathBuf>,
+    },
+}
+
+#[derive(Args)]
+struct RunArgs {
+    /// Two sizes, one rate, three rounds: less than a minute.
+    #[arg(long)]
+    quick: bool,
+    /// Numbers of keys [default: 100000,1000000,10000000; quick: 100000,1000000].
+    #[arg(long, value_delimiter = ',')]
+    n: Vec<usize>,
+    /// False-positive rates [default: 0.01,0.00390625,0.001; quick: 0.00390625].
+    #[arg(long, value_delimiter = ',')]
+    fpr: Vec<f64>,
+    /// Only these kinds of ours.
+    #[arg(long, value_delimiter = ',')]
+    kinds: Vec<String>,
+    /// Only these rivals, by crate (`xorf`) or type (`xorf/Xor8`).
+    #[arg(long, value_delimiter = ',', conflicts_with = "no_rivals")]
+    rivals: Vec<String>,
+    /// No rivals.
+    #[arg(long)]
+    no_rivals: bool,
+    /// Rounds for each size and rate [default: 5, and 3 from five million keys on; quick: 3].
+    #[arg(long)]
+    rounds: Option<usize>,
+    /// Which time to measure.
+    #[arg(long, value_enum, default_value_t = Clock::Cpu)]
+    clock: Clock,
+    /// Write the run as JSON.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Write the run as CSV.
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Run(args) => run(args),
+        Command::List => {
+            subject::all().iter().for_each(|c| println!("{}", c.name));
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Compare { old, new, all } => compare_files(&old, &new, all),
+        Command::Check { rounds, json } => check_targets(rounds, json.as_deref()),
+    };
+    result.unwrap_or_else(|error| {
+        eprintln!("error: {error}");
+        ExitCode::from(2)
+    })
+}
+
+fn run(args: RunArgs) -> Result<ExitCode, Box<dyn Error>> {
+    fn or<T: Clone>(given: Vec<T>, default: &[T]) -> Vec<T> {
+        if given.is_empty() {
+            default.to_vec()
+        } else {
+            given
+        }
+    }
+    let (sizes, rates, rounds, queries): (&[usize], &[f64], _, _) = if args.quick {
+        (&[100_000, 1_000_000], &[1.0 / 256.0], Some(3), 1 << 18)
+    } else {
+        let sizes = &[100_000, 1_000_000, 10_000_000];
+        (sizes, &[0.01, 1.0 / 256.0, 0.001], None, 1 << 20)
+    };
+    let plan = Plan {
+        sizes: or(args.n, sizes),
+        rates: or(args.fpr, rates),
+        contestants: choose(&args.kinds, &args.rivals, args.no_rivals)?,
+        rounds: args.rounds.or(rounds),
+        queries,
+        clock: args.clock,
+    };
+    if plan.sizes.contains(&0) || plan.rounds == Some(0) {
+        return Err("there is nothing to measure in 0 keys or 0 rounds".into());
+    }
+    let run = measure(&plan)?;
+    print!("{}", report::tables(&run));
+    if let Some(path) = &args.json {
+        std::fs::write(path, serde_json::to_string_pretty(&run.to_json())? + "\n")?;
+    }
+    if let Some(path) = &args.csv {
+        std::fs::write(path, run.to_csv())?;
+    }
+    let mut code = ExitCode::SUCCESS;
+    for row in run.rows.iter().filter(|row| row.false_negatives > 0) {
+        let (who, lost) = (&row.subject, row.false_negatives);
+        eprintln!(
+            "error: {who} lost keys: {lost} false negatives (n = {}, ε = {})",
+            row.n, row.fpr
+        );
+        code = ExitCode::FAILURE;
+    }
+    Ok(code)
+}
+
+/// The contestants by name; an unknown name is an error.
+fn choose(
+    kinds: &[String],
+    rivals: &[String],
+    no_rivals: bool,
+) -> Result<Vec<Contestant>, Box<dyn Error>> {
+    let is = |contestant: &Contestant, name: &String| {
+        let of_crate = contestant.name.split('/').next();
+        contestant.name == name || of_crate == Some(name)
+    };
+    let all = subject::all();
+    for name in kinds {
+        tamis::kind(name)?;
+    }
+    for name in rivals {
+        if !all.iter().any(|c| !c.ours && is(c, name)) {
+            let known: Vec<_> = all.iter().filter(|c| !c.ours).map(|c| c.name).collect();
+            return Err(format!("no rival `{name}`; there are {}", known.join(", ")).into());
+        }
+    }
+    let wanted = |c: &Contestant| {
+        if c.ours {
+            kinds.is_empty() || kinds.iter().any(|name| c.name == name)
+        } else {
+            !no_rivals && (rivals.is_empty() || rivals.iter().any(|name| is(c, name)))
+        }
+    };
+    Ok(all.into_iter().filter(wanted).collect())
+}
+
+/// Runs a plan, with a line of progress on a terminal.
+fn measure(plan: &Plan) -> Result<Run, Box<dyn Error>> {
+    let terminal = std::io::stderr().is_terminal();
+    let (run, absent) = measure::run(plan, |what| {
+        if terminal {
+            eprint!("\r\x1b[K{what}");
+            // Progress is a courtesy: if it cannot be shown, the run goes on.
+            let _ = std::io::stderr().flush();
+        }
+    })?;
+    if terminal {
+        eprint!("\r\x1b[K");
+    }
+    for who in absent {
+        eprintln!("took no part: {who}");
+    }
+    Ok(run)
+}
+
+fn read(path: &Path) -> Result<Run, Box<dyn Error>> {
+    let text = std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let not_ours = || format!("{} is not a run of this program", path.display());
+    let value = serde_json::from_str(&text).map_err(|e| format!("{}: {e}", not_ours()))?;
+    Ok(Run::from_json(&value).ok_or_else(not_ours)?)
+}
+
+fn compare_files(old: &Path, new: &Path, all: bool) -> Result<ExitCode, Box<dyn Error>> {
+    let (text, worse) = compare::compare(&read(old)?, &read(new)?, all);
+    print!("{text}");
+    Ok(ExitCode::from(u8::from(worse > 0)))
+}
+
+fn check_targets(rounds: usize, json: Option<&Path>) -> Result<ExitCode, Box<dyn Error>> {
+    let run = match json {
+        Some(path) => read(path)?,
+        None => measure_targets(rounds)?,
+    };
+    let (text, missed) = check::check(check::TARGETS, &run);
+    print!("{text}");
+    Ok(ExitCode::from(u8::from(missed > 0)))
+}
+
+/// Measures, at each size and rate of a target, those whom its targets speak of.
+fn measure_targets(rounds: usize) -> Result<Run, Box<dyn Error>> {
+    let mut shapes: Vec<(usize, f64)> = Vec::new();
+    for target in check::TARGETS {
+        if !shapes.contains(&(target.n, target.fpr)) {
+            shapes.push((target.n, target.fpr));
+        }
+    }
+    let mut all = Run::default();
+    for (n, fpr) in shapes {
+        let targets = check::TARGETS.iter().filter(|t| t.n == n && t.fpr == fpr);
+        let names: Vec<&str> = targets.flat_map(check::Target::subjects).collect();
+        let contestants = subject::all().into_iter();
+        let run = measure(&Plan {
+            sizes: vec![n],
+            rates: vec![fpr],
+            contestants: contestants.filter(|c| names.contains(&c.name)).collect(),
+            rounds: Some(rounds.max(1)),
+            queries: 1 << 20,
+            clock: Clock::Cpu,
+        })?;
+        all.about.extend(run.about);
+        all.rows.extend(run.rows);
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(kinds: &[&str], rivals: &[&str], no_rivals: bool) -> Vec<&'static str> {
+        let owned = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let chosen = choose(&owned(kinds), &owned(rivals), no_rivals);
+        chosen.unwrap().iter().map(|c| c.name).collect()
+    }
+
+    #[test]
+    fn contestants_are_chosen_by_kind_crate_and_type() {
+        assert_eq!(names(&["bloom"], &[], true), ["bloom"]);
+        let xorf = names(&["cuckoo"], &["xorf"], false);
+        assert_eq!(xorf.len(), 4, "{xorf:?}");
+        let one = names(&["cuckoo"], &["xorf/Xor8"], false);
+        assert_eq!(one, ["cuckoo", "xorf/Xor8"]);
+        assert_eq!(names(&[], &[], true).len(), tamis::KINDS.len());
+    }
+
+    #[test]
+    fn unknown_names_are_refused() {
+        assert!(choose(&["blom".into()], &[], false).is_err());
+        assert!(choose(&[], &["nobody".into()], false).is_err());
+    }
+
+    #[test]
+    fn the_command_line_is_sound() {
+        use clap::CommandFactory;
+        Cli::command().debug_assert();
+    }
+}

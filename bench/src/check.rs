@@ -1,0 +1,275 @@
+//! The targets, in one table, and whether a run meets them.
+
+use crate::figures::{Figure, Row, Run};
+use crate::stats::Samples;
+
+/// Something that the library sets out to reach.
+pub(crate) struct Target {
+    /// Whether it is held: one that is not reached yet is reported, and fails no check.
+    pub(crate) held: bool,
+    pub(crate) ours: &'static str,
+    pub(crate) n: usize,
+    pub(crate) fpr: f64,
+    pub(crate) goal: Goal,
+}
+
+pub(crate) enum Goal {
+    /// Our batch lookups are this many times as fast as the rival's best lookups, single or batch.
+    Batch { rival: &'static str, times: f64 },
+    /// Our single lookups against the rival's single ones.
+    Single { rival: &'static str, times: f64 },
+    /// Our build against the rival's.
+    Build { rival: &'static str, times: f64 },
+    /// A batch lookup takes at most this many line reads.
+    LineReads { most: f64 },
+    /// The heap at the peak of a build, in bits per key, is at most this.
+    Peak { most: f64 },
+}
+
+const ONE_PERCENT: f64 = 0.01;
+const EIGHT_BITS: f64 = 1.0 / 256.0;
+const TEN_MILLION: usize = 10_000_000;
+
+const fn target(ours: &'static str, fpr: f64, goal: Goal) -> Target {
+    Target {
+        held: true,
+        ours,
+        n: TEN_MILLION,
+        fpr,
+        goal,
+    }
+}
+
+const fn later(ours: &'static str, fpr: f64, goal: Goal) -> Target {
+    Target {
+        held: false,
+        ..target(ours, fpr, goal)
+    }
+}
+
+/// Every target: a ratio within one run, on the same keys and machine.
+pub(crate) const TARGETS: &[Target] = &[
+    target(
+        "split_block",
+        ONE_PERCENT,
+        Goal::Batch {
+            rival: "sbbf-rs",
+            times: 1.4,
+        },
+    ),
+    target(
+        "binary_fuse8",
+        EIGHT_BITS,
+        Goal::Batch {
+            rival: "xorf/BinaryFuse8",
+            times: 1.3,
+        },
+    ),
+    target(
+        "binary_fuse8",
+        EIGHT_BITS,
+        Goal::Batch {
+            rival: "sux/VFilter8",
+            times: 1.3,
+        },
+    ),
+    later("binary_fuse8", EIGHT_BITS, Goal::LineReads { most: 3.9 }),
+    later(
+        "binary_fuse8",
+        EIGHT_BITS,
+        Goal::Build {
+            rival: "xorf/BinaryFuse8",
+            times: 2.0,
+        },
+    ),
+    later("binary_fuse8", EIGHT_BITS, Goal::Peak { most: 100.0 }),
+    target(
+        "bloom",
+        ONE_PERCENT,
+        Goal::Batch {
+            rival: "fastbloom",
+            times: 1.5,
+        },
+    ),
+    target(
+        "bloom",
+        ONE_PERCENT,
+        Goal::Single {
+            rival: "fastbloom",
+            times: 1.0,
+        },
+    ),
+];
+
+impl Target {
+    fn rival(&self) -> Option<&'static str> {
+        match self.goal {
+            Goal::Batch { rival, .. } | Goal::Single { rival, .. } | Goal::Build { rival, .. } => {
+                Some(rival)
+            }
+            Goal::LineReads { .. } | Goal::Peak { .. } => None,
+        }
+    }
+
+    /// Names of everyone whom the target speaks of.
+    pub(crate) fn subjects(&self) -> impl Iterator<Item = &'static str> {
+        std::iter::once(self.ours).chain(self.rival())
+    }
+
+    /// How far we are, round by round, and how far we should be; more is better. `None` if it was not measured.
+    fn reached(&self, run: &Run) -> Option<(Samples, f64)> {
+        let ours = run.find(self.ours, self.n, self.fpr)?;
+        let rival = |name| run.find(name, self.n, self.fpr);
+        Some(match self.goal {
+            Goal::Batch { rival: name, times } => (
+                best(rival(name)?)?.over(&ours.lookup(Figure::BATCH)?),
+                times,
+            ),
+            Goal::Single { rival: name, times } => {
+                let theirs = rival(name)?.lookup(Figure::SINGLE)?;
+                (theirs.over(&ours.lookup(Figure::SINGLE)?), times)
+            }
+            Goal::Build { rival: name, times } => {
+                let theirs = rival(name)?.figures.get(&Figure::Build)?;
+                (theirs.over(ours.figures.get(&Figure::Build)?), times)
+            }
+            Goal::LineReads { most } => {
+                let reads = ours.line_reads(Figure::HalfBatch)?;
+                (Samples(reads.0.iter().map(|r| most / r).collect()), 1.0)
+            }
+            Goal::Peak { most } => {
+                let peak = ours.figures.get(&Figure::Peak)?;
+                (Samples(peak.0.iter().map(|p| most / p).collect()), 1.0)
+            }
+        })
+    }
+
+    fn sentence(&self) -> String {
+        let (ours, n, percent) = (self.ours, self.n, self.fpr * 100.0);
+        let what = match self.goal {
+            Goal::Batch { rival, times } => format!("batch lookups {times}× as fast as {rival}"),
+            Goal::Single { rival, times } => format!("single lookups {times}× as fast as {rival}"),
+            Goal::Build { rival, times } => format!("build {times}× as fast as {rival}"),
+            Goal::LineReads { most } => format!("batch lookups within {most} line reads"),
+            Goal::Peak { most } => format!("build within {most} bits/key of heap"),
+        };
+        format!("{ours}: {what} (n = {n}, ε = {percent:.2} %)")
+    }
+}
+
+/// The faster of a rival's single and batch lookups, in each round.
+fn best(rival: &Row) -> Option<Samples> {
+    let single = rival.lookup(Figure::SINGLE)?;
+    let Some(batch) = rival.lookup(Figure::BATCH) else {
+        return Some(single);
+    };
+    let rounds = single.0.iter().zip(&batch.0);
+    Some(Samples(rounds.map(|(a, b)| a.min(*b)).collect()))
+}
+
+/// The verdict on every target as text, and how many that are held were missed.
+pub(crate) fn check(targets: &[Target], run: &Run) -> (String, usize) {
+    let (mut text, mut missed) = (String::new(), 0);
+    for target in targets {
+        let verdict = match target.reached(run) {
+            None if target.held => {
+                missed += 1;
+                "MISSED   was not measured".to_string()
+            }
+            None => "later    was not measured".to_string(),
+            Some((ratio, needed)) => {
+                let (median, met) = (ratio.median(), ratio.median() >= needed);
+                missed += usize::from(target.held && !met);
+                let word = match (target.held, met) {
+                    (true, true) => "met     ",
+                    (true, false) => "MISSED  ",
+                    (false, true) => "met soon",
+                    (false, false) => "later   ",
+                };
+                let ((low, high), share) = (ratio.range(), median / needed * 100.0);
+                format!("{word} {median:>5.2} of {needed:.2} ({low:.2}-{high:.2}; {share:.0} %)")
+            }
+        };
+        text += &format!("{verdict:<48} {}\n", target.sentence());
+    }
+    text += &format!("{missed} targets missed\n");
+    (text, missed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A run in which our lookups take `ours` ns, single and batch, and the rival's single ones `theirs`.
+    fn run(ours: f64, theirs: f64) -> Run {
+        let row = |subject: &str, ns: f64, figures: &[Figure]| {
+            let mut row = Row {
+                subject: subject.into(),
+                n: TEN_MILLION,
+                fpr: ONE_PERCENT,
+                ..Row::default()
+            };
+            for &figure in figures {
+                let ns = if figure == Figure::Limit { 1.0 } else { ns };
+                (0..3).for_each(|_| row.record(figure, ns));
+            }
+            row
+        };
+        let ours = row("bloom", ours, &Figure::ALL);
+        Run {
+            rows: vec![ours, row("fastbloom", theirs, &Figure::SINGLE)],
+            ..Run::default()
+        }
+    }
+
+    fn batch(held: bool) -> Target {
+        let (rival, times) = ("fastbloom", 1.5);
+        let goal = Goal::Batch { rival, times };
+        if held {
+            target("bloom", ONE_PERCENT, goal)
+        } else {
+            later("bloom", ONE_PERCENT, goal)
+        }
+    }
+
+    #[test]
+    fn a_target_is_met_at_its_ratio_and_missed_below() {
+        for (theirs, missed) in [(14.9, 1), (15.0, 0), (20.0, 0)] {
+            let (text, count) = check(&[batch(true)], &run(10.0, theirs));
+            assert_eq!(count, missed, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_target_for_later_fails_no_check() {
+        let (text, missed) = check(&[batch(false)], &run(10.0, 5.0));
+        assert!(missed == 0 && text.starts_with("later"), "{text}");
+        let (text, _) = check(&[batch(false)], &run(10.0, 50.0));
+        assert!(text.starts_with("met soon"), "{text}");
+    }
+
+    #[test]
+    fn what_was_not_measured_is_missed() {
+        assert_eq!(check(&[batch(true)], &Run::default()).1, 1);
+        assert_eq!(check(&[batch(false)], &Run::default()).1, 0);
+    }
+
+    #[test]
+    fn limits_are_met_from_below() {
+        let goal = |goal| [target("bloom", ONE_PERCENT, goal)];
+        let run = run(10.0, 1.0);
+        assert_eq!(check(&goal(Goal::Peak { most: 10.0 }), &run).1, 0);
+        assert_eq!(check(&goal(Goal::Peak { most: 9.0 }), &run).1, 1);
+        assert_eq!(check(&goal(Goal::LineReads { most: 9.0 }), &run).1, 1);
+    }
+
+    #[test]
+    fn every_target_speaks_of_someone_who_is_measured() {
+        let all = crate::subject::all();
+        for target in TARGETS {
+            for name in target.subjects() {
+                assert!(all.iter().any(|c| c.name == name), "{name}");
+            }
+        }
+    }
+}

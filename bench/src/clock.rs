@@ -1,0 +1,75 @@
+//! Which time is measured.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+/// A clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Clock {
+    /// Time that this process runs on any core: other processes that take turns with it do not show.
+    Cpu,
+    /// Time that passes; what threads gain shows in it. Also what `cpu` falls back to where the system does not tell.
+    Wall,
+}
+
+impl fmt::Display for Clock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Clock::Cpu => "processor time",
+            Clock::Wall => "time that passes",
+        })
+    }
+}
+
+/// What `work` returns, and its time per item in nanoseconds.
+pub(crate) fn timed<T>(clock: Clock, items: usize, work: impl FnOnce() -> T) -> (T, f64) {
+    let (result, time) = match (clock, cpu_time()) {
+        (Clock::Cpu, Some(start)) => {
+            let result = work();
+            let time = cpu_time().unwrap_or_default().saturating_sub(start);
+            (result, time)
+        }
+        _ => {
+            let start = Instant::now();
+            let result = work();
+            (result, start.elapsed())
+        }
+    };
+    (result, time.as_nanos() as f64 / items.max(1) as f64)
+}
+
+#[cfg(unix)]
+fn cpu_time() -> Option<Duration> {
+    use rustix::time::{ClockId, clock_gettime};
+    clock_gettime(ClockId::ProcessCPUTime).try_into().ok()
+}
+
+#[cfg(not(unix))]
+fn cpu_time() -> Option<Duration> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_result_is_handed_through_and_time_is_per_item() {
+        for clock in [Clock::Cpu, Clock::Wall] {
+            let work = || {
+                (0..1_000_000u64)
+                    .map(crate::keys::mix)
+                    .fold(0, |a, b| a ^ b)
+            };
+            let (result, ns) = timed(clock, 1_000_000, work);
+            assert_eq!(result, work());
+            assert!(ns > 0.0 && ns < 1000.0, "{clock}: {ns}");
+        }
+    }
+
+    #[test]
+    fn the_clock_that_passes_counts_sleep() {
+        let sleep = || std::thread::sleep(Duration::from_millis(20));
+        assert!(timed(Clock::Wall, 1, sleep).1 >= 2e7);
+    }
+}

@@ -1,0 +1,152 @@
+//! Two runs side by side: what became better or worse by more than the rounds differ among themselves.
+
+use crate::figures::{Figure, Run};
+use crate::stats::Samples;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Better,
+    Same,
+    Worse,
+}
+
+/// A change of less than this is none, however quiet the rounds were.
+const LEAST: f64 = 0.03;
+/// Nor is one of less than this, if there were too few rounds to know how much they differ.
+const LEAST_OF_FEW: f64 = 0.15;
+
+/// Whether a figure changed: the medians differ, and the ranges from p10 to p90 do not overlap.
+pub(crate) fn verdict(old: &Samples, new: &Samples) -> Verdict {
+    let few = old.0.len().min(new.0.len()) < 3;
+    let least = 1.0 + if few { LEAST_OF_FEW } else { LEAST };
+    let ((old_low, old_high), (new_low, new_high)) = (old.range(), new.range());
+    if new_low > old_high && new.median() > old.median() * least {
+        Verdict::Worse
+    } else if new_high < old_low && new.median() * least < old.median() {
+        Verdict::Better
+    } else {
+        Verdict::Same
+    }
+}
+
+/// The comparison as text, and how many figures of the library's own kinds became worse.
+pub(crate) fn compare(old: &Run, new: &Run, all: bool) -> (String, usize) {
+    let mut text = String::new();
+    let (mut worse, mut better, mut compared) = (0, 0, 0);
+    let mut rivals = Samples::default();
+    for row in &new.rows {
+        let Some(before) = old.find(&row.subject, row.n, row.fpr) else {
+            continue;
+        };
+        for (figure, samples) in &row.figures {
+            // The limit belongs to the machine, not to a subject.
+            let Some(old_samples) = before.figures.get(figure) else {
+                continue;
+            };
+            if *figure == Figure::Limit {
+                continue;
+            }
+            let ratio = samples.median() / old_samples.median();
+            if !row.ours && figure.unit() == "ns" && ratio.is_finite() {
+                rivals.0.push(ratio);
+            }
+            compared += 1;
+            let verdict = verdict(old_samples, samples);
+            match verdict {
+                Verdict::Worse if row.ours => worse += 1,
+                Verdict::Better if row.ours => better += 1,
+                _ => {}
+            }
+            if all || (verdict != Verdict::Same && row.ours) {
+                let word = match verdict {
+                    Verdict::Worse => "WORSE",
+                    Verdict::Better => "better",
+                    Verdict::Same => "",
+                };
+                text += &format!(
+                    "{:<24} n = {:<9} ε = {:<8.3e} {:<14} {:>9.4} → {:>9.4} {:<8} ×{ratio:<6.3} {word}\n",
+                    row.subject,
+                    row.n,
+                    row.fpr,
+                    figure.name(),
+                    old_samples.median(),
+                    samples.median(),
+                    figure.unit(),
+                );
+            }
+        }
+    }
+    text += &format!("{compared} figures compared; of our kinds {better} better, {worse} worse\n");
+    if !rivals.0.is_empty() {
+        text += &format!(
+            "the rivals' times, which did not change in themselves: ×{:.3} in the median\n",
+            rivals.median()
+        );
+    }
+    (text, worse)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figures::Row;
+
+    fn of(samples: &[f64]) -> Samples {
+        Samples(samples.to_vec())
+    }
+
+    #[test]
+    fn a_change_within_the_spread_is_none() {
+        let noisy = of(&[8.0, 10.0, 12.0]);
+        assert_eq!(verdict(&noisy, &of(&[9.0, 11.5, 13.0])), Verdict::Same);
+        assert_eq!(verdict(&noisy, &noisy), Verdict::Same);
+    }
+
+    #[test]
+    fn a_change_beyond_the_spread_is_told_either_way() {
+        let (slow, fast) = (of(&[10.0, 10.1, 10.2]), of(&[8.0, 8.1, 8.2]));
+        assert_eq!(verdict(&fast, &slow), Verdict::Worse);
+        assert_eq!(verdict(&slow, &fast), Verdict::Better);
+    }
+
+    #[test]
+    fn a_tiny_change_is_none_however_quiet() {
+        let (old, new) = (of(&[10.0; 5]), of(&[10.2; 5]));
+        assert_eq!(verdict(&old, &new), Verdict::Same);
+        assert_eq!(verdict(&old, &of(&[10.4; 5])), Verdict::Worse);
+    }
+
+    #[test]
+    fn few_rounds_must_differ_more() {
+        assert_eq!(verdict(&of(&[10.0]), &of(&[11.0])), Verdict::Same);
+        assert_eq!(verdict(&of(&[10.0]), &of(&[12.0])), Verdict::Worse);
+        assert_eq!(verdict(&of(&[]), &of(&[1.0])), Verdict::Same);
+    }
+
+    #[test]
+    fn only_our_own_regressions_count() {
+        let run = |ns: f64| {
+            let row = |subject: &str, ours| {
+                let mut row = Row {
+                    subject: subject.into(),
+                    ours,
+                    ..Row::default()
+                };
+                for _ in 0..3 {
+                    row.record(Figure::Absent, ns);
+                    row.record(Figure::Limit, ns);
+                }
+                row
+            };
+            Run {
+                rows: vec![row("cuckoo", true), row("rival", false)],
+                ..Run::default()
+            }
+        };
+        let (text, worse) = compare(&run(1.0), &run(2.0), false);
+        assert_eq!(worse, 1, "{text}");
+        assert!(text.contains("WORSE") && text.contains("×2.000 in the median"));
+        assert_eq!(compare(&run(2.0), &run(1.0), true).1, 0);
+        assert_eq!(compare(&run(2.0), &Run::default(), true).1, 0);
+    }
+}

@@ -1,0 +1,160 @@
+//! A run as text: one aligned table for each size and rate.
+
+use crate::figures::{Figure, Row, Run};
+
+/// The columns of the tables: a head, what stands above a group of heads, and the text of a row.
+struct Column {
+    group: &'static str,
+    head: &'static str,
+    cell: fn(&Row) -> String,
+}
+
+const fn column(group: &'static str, head: &'static str, cell: fn(&Row) -> String) -> Column {
+    Column { group, head, cell }
+}
+
+const COLUMNS: &[Column] = &[
+    column("bits/key", "held", |row| number(row, Figure::Bits, 2)),
+    column("", "peak", |row| number(row, Figure::Peak, 0)),
+    column("", "fpr %", rate),
+    column("ns/key", "build", |row| number(row, Figure::Build, 1)),
+    column("", "insert", |row| number(row, Figure::Insert, 1)),
+    column("", "remove", |row| number(row, Figure::Remove, 1)),
+    column("single ns", "absent", |row| number(row, Figure::Absent, 1)),
+    column("", "present", |row| number(row, Figure::Present, 1)),
+    column("", "half", |row| number(row, Figure::Half, 1)),
+    column("batch ns", "absent", |row| {
+        number(row, Figure::AbsentBatch, 1)
+    }),
+    column("", "present", |row| number(row, Figure::PresentBatch, 1)),
+    column("", "half", |row| number(row, Figure::HalfBatch, 1)),
+    column("line read", "ns", |row| number(row, Figure::Limit, 1)),
+    column("", "×", reads),
+    column("", "± %", spread),
+];
+
+fn number(row: &Row, figure: Figure, decimals: usize) -> String {
+    let text = |value: f64| format!("{value:.decimals$}");
+    row.median(figure).map_or("-".into(), text)
+}
+
+/// The measured rate; marked where it is clearly above the one that was asked for.
+fn rate(row: &Row) -> String {
+    let measured = row.median(Figure::Fpr).unwrap_or(f64::NAN);
+    let mark = if measured > row.fpr * 1.15 { "!" } else { "" };
+    format!("{mark}{:.4}", measured * 100.0)
+}
+
+/// The batch of mixed keys as a multiple of the line-read limit.
+fn reads(row: &Row) -> String {
+    let text = |reads: crate::stats::Samples| format!("{:.1}", reads.median());
+    row.line_reads(Figure::HalfBatch).map_or("-".into(), text)
+}
+
+/// The middle one of the spreads of all times.
+fn spread(row: &Row) -> String {
+    let times = row.figures.iter().filter(|(f, _)| f.unit() == "ns");
+    let spreads = crate::stats::Samples(times.map(|(_, samples)| samples.spread()).collect());
+    format!("{:.0}", spreads.median() * 50.0)
+}
+
+/// All tables, with what a reader must know below them.
+pub(crate) fn tables(run: &Run) -> String {
+    let mut text = String::new();
+    for (name, about) in &run.about {
+        text += &format!("{name}: {about}\n");
+    }
+    let mut shapes: Vec<(usize, f64)> = run.rows.iter().map(|row| (row.n, row.fpr)).collect();
+    shapes.dedup();
+    for (n, fpr) in shapes {
+        text += &format!("\nn = {n}, ε = {:.4} %\n", fpr * 100.0);
+        let of_shape = |row: &&Row| row.n == n && row.fpr == fpr;
+        let rows: Vec<&Row> = run.rows.iter().filter(of_shape).collect();
+        text += &table(&rows);
+    }
+    text + NOTES
+}
+
+const NOTES: &str = "
+held, peak: heap counted by the allocator, without the keys given. build: in bulk; insert: one by one.
+single, batch: lookups of absent keys, of members, and of either by a coin; batch is the filter's own call.
+line read: a random read of 64 bytes in a buffer of the filter's size; ×: half batch in such reads.
+±: half the p10-p90 range relative to the median, typical of the row's times. Times are medians over rounds.
+!: above the rate asked for. *: single calls are dynamic (a kind that bench/src/ours.rs does not list).
+";
+
+fn table(rows: &[&Row]) -> String {
+    let name = |row: &Row| format!("{}{}", row.subject, if row.typed { "" } else { "*" });
+    let heads = COLUMNS.iter().map(|column| column.head.to_string());
+    let mut lines = vec![vec!["subject".to_string()]];
+    lines[0].extend(heads);
+    for row in rows {
+        let cells = COLUMNS.iter().map(|column| (column.cell)(row));
+        lines.push(std::iter::once(name(row)).chain(cells).collect());
+    }
+    let width = |i: usize| lines.iter().map(move |line| line[i].chars().count()).max();
+    let widths: Vec<usize> = (0..=COLUMNS.len()).filter_map(width).collect();
+
+    // A group's name stands above its first column, and may reach over the others.
+    let (mut text, mut at, mut written) = (String::new(), widths[0], 0);
+    for (column, width) in COLUMNS.iter().zip(&widths[1..]) {
+        at += gap(column).len();
+        if !column.group.is_empty() {
+            text += &format!("{:1$}{2}", "", at - written, column.group);
+            written = at + column.group.chars().count();
+        }
+        at += width;
+    }
+    text += "\n";
+    for (i, line) in lines.iter().enumerate() {
+        let first_rival = i > 1 && !rows[i - 1].ours && rows[i - 2].ours;
+        text += if first_rival { "\n" } else { "" };
+        text += &format!("{:1$}", line[0], widths[0]);
+        for ((column, cell), width) in COLUMNS.iter().zip(&line[1..]).zip(&widths[1..]) {
+            text += &format!("{}{cell:>width$}", gap(column));
+        }
+        text += "\n";
+    }
+    text
+}
+
+/// What parts a column from the one before it: more between groups.
+fn gap(column: &Column) -> &'static str {
+    if column.group.is_empty() {
+        "  "
+    } else {
+        "    "
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_measured_is_a_dash_and_columns_are_aligned() {
+        let row = |subject: &str, ours| {
+            let mut row = Row {
+                subject: subject.into(),
+                ours,
+                typed: ours,
+                n: 10,
+                fpr: 0.01,
+                ..Row::default()
+            };
+            row.record(Figure::Fpr, 0.02);
+            row.record(Figure::Build, 12.34);
+            row
+        };
+        let run = Run {
+            rows: vec![row("one", true), row("another/Type", false)],
+            ..Run::default()
+        };
+        let text = tables(&run);
+        let lines: Vec<&str> = text.lines().filter(|l| l.contains("12.3")).collect();
+        assert_eq!(lines.len(), 2, "{text}");
+        assert_eq!(lines[0].find("12.3"), lines[1].find("12.3"), "{text}");
+        assert!(lines[0].contains("!2.0000") && lines[0].contains(" - "));
+        assert!(lines[1].starts_with("another/Type* "), "{text}");
+    }
+}

@@ -1,0 +1,521 @@
+//! Other crates' filters: one implementation of [`Rival`] each.
+//!
+//! All are given the same 64-bit keys, which are uniform. Who takes hashes gets the keys as they are; who insists on
+//! hashing gets [`Mix`], a hasher of two multiplications, so that nobody is measured by the cost of `SipHash`; who brings
+//! a hash of its own that cannot be replaced keeps it (README.md says which).
+
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::{Mutex, PoisonError};
+
+use crate::keys::mix;
+use crate::subject::{Built, Calls, Contestant, Inserting, Subject};
+
+/// How another crate's filter is built.
+trait Rival: Calls + Sized {
+    const NAME: &'static str;
+    /// Whether it takes keys one by one, as `build` then does.
+    const INSERTS: bool;
+    /// The lowest rate it can be asked for: that of its fingerprint where the width is fixed.
+    const LEAST_FPR: f64 = 0.0;
+
+    /// A filter of these keys, on one thread.
+    fn build(keys: &[u64], fpr: f64) -> Result<Self, String>;
+}
+
+pub(crate) fn contestants() -> Vec<Contestant> {
+    vec![
+        rival::<fastbloom::BloomFilter<Mixing>>(),
+        rival::<bloomfilter::Bloom<u64>>(),
+        rival::<growable_bloom_filter::GrowableBloom>(),
+        rival::<sbbf_rs_safe::Filter>(),
+        rival::<cuckoofilter::CuckooFilter<Mix>>(),
+        rival::<ScalableCuckoo>(),
+        rival::<AutoscaleCuckoo>(),
+        rival::<qfilter::Filter>(),
+        rival::<aleph_filter::AlephFilter>(),
+        rival::<xorf::Xor8>(),
+        rival::<xorf::BinaryFuse8>(),
+        rival::<xorf::BinaryFuse16>(),
+        rival::<VFilter<u8>>(),
+        rival::<VFilter<u16>>(),
+        pleat(),
+        rival::<ribbon_filter::RibbonFilter<Mixing>>(),
+        rival::<hashbrown::HashSet<u64, Mixing>>(),
+    ]
+}
+
+fn rival<R: Rival>() -> Contestant {
+    let build = |keys: &mut [u64], fpr| {
+        if fpr < R::LEAST_FPR {
+            return Err(format!("its rate is {:.4} %", R::LEAST_FPR * 100.0));
+        }
+        Ok(Box::new(R::build(keys, fpr)?) as Box<dyn Subject>)
+    };
+    Contestant {
+        name: R::NAME,
+        ours: false,
+        typed: true,
+        build: Box::new(build),
+        insert: if R::INSERTS {
+            Inserting::AsBuild
+        } else {
+            Inserting::Never
+        },
+    }
+}
+
+/// A hasher for keys that are uniform already, and for the small integers that cuckoo filters hash again.
+#[derive(Clone, Default)]
+struct Mix(u64);
+
+type Mixing = BuildHasherDefault<Mix>;
+
+impl Hasher for Mix {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.write_u64(u64::from_le_bytes(word));
+        }
+    }
+
+    #[inline(always)]
+    fn write_u64(&mut self, word: u64) {
+        self.0 = mix(self.0 ^ word);
+    }
+}
+
+/// Fingerprint bits for a rate.
+fn bits_for(fpr: f64) -> usize {
+    (-fpr.log2()).ceil() as usize
+}
+
+impl Rival for fastbloom::BloomFilter<Mixing> {
+    const NAME: &'static str = "fastbloom";
+    const INSERTS: bool = true;
+
+    fn build(keys: &[u64], fpr: f64) -> Result<Self, String> {
+        let mut filter = fastbloom::BloomFilter::with_false_pos(fpr)
+            .hasher(Mixing::default())
+            .expected_items(keys.len());
+        for &key in keys {
+            filter.insert_hash(key);
+        }
+        Ok(filter)
+    }
+}
+
+impl Calls for fastbloom::BloomFilter<Mixing> {
+    #[inline(always)]
+    fn contains(&self, key: u64) -> bool {
+        self.contains_hash(key)
+    }
+}
+
+impl Rival for bloomfilter::Bloom<u64> {
+    const NAME: &'static str = "bloomfilter";
+    const INSERTS: bool = true;
+
+    fn build(keys: &[u64], fpr: f64) -> Result<Self, String> {
+        // Its two hash functions are keyed by the halves of the seed, which must differ.
+        let seed = std::array::from_fn(|i| i as u8);
+        let mut filter = bloomfilter::Bloom::new_for_fp_rate_with_seed(keys.len(), fpr, &seed)?;
+        for key in keys {
+            filter.set(key);
+        }
+        Ok(filter)
+    }
+}
+
+impl Calls for bloomfilter::Bloom<u64> {
+    #[inline(always)]
+    fn contains(&self, key: u64) -> bool {
+        self.check(&key)
+    }
+}
+
+impl Rival for growable_bloom_filter::GrowableBloom {
+    const NAME: &'static str = "growable-bloom-filter";
+    const INSERTS: bool = true;
+
+    fn build(keys: &[u64], fpr: f64) -> Result<Self, String> {
+        let mut filter = growable_bloom_filter::GrowableBloom::new(fpr, keys.len());
+        for key in keys {
+            filter.insert(key);
+        }
+        Ok(filter)
+    }
+}
+
+impl Calls for growable_bloom_filter::GrowableBloom {
+    #[inline(always)]
+    fn contains(&self, key: u64) -> bool {
+        self.contains(key)
+    }
+}
+
+impl Rival for sbbf_rs_safe::Filter {
+    const NAME: &'static str = "sbbf-rs";
+    const INSERTS: bool = true;
+
+    /// It takes whole bits per key: the fewest that reach the rate.
+    fn build(keys: &[u64], fpr: f64) -> Result<Self, String> {
+        let mut filter = sbbf_rs_safe::Filter::new(split_block_bits(fpr), keys.len());
+        for &key in keys {
+            filter.insert_hash(key);
+        }
+        Ok(filter)
+    }
+}
+
+/// Whole bits per key of a split-block filter. Its user would read them off a table, so they are found once, by the first
+/// build, whose time a median forgets.
+fn split_block_bits(fpr: f64) -> usize {
+    static KNOWN: Mutex<Vec<(f64, usize)>> = Mutex::new(Vec::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(&(_, bits)) = known.iter().find(|(rate, _)| *rate == fpr) {
+        return bits;
+    }
+    let bits = tamis::math::split_block_bits_per_key(fpr, 32).unwrap_or(64.0);
+    known.push((fpr, bits.ceil() as usize));
+    bits.ceil() as usize
+}
+
+impl Calls for sbbf_rs_safe::Filter {
+    #[inline(always)]
+    fn contains(&self, key: u64) -> bool {
+        self.contains_hash(key)
+    }
+}
+
+impl Rival for cuckoofilter::CuckooFilter<Mix> {
+    const NAME: &'static str = "cuckoofilter";
+    const INSERTS: bool = true;
+    /// Fingerprints of one byte, eight of which a lookup compares.
+    const LEAST_FPR: f64 = 8.0 / 256.0;
+
+    /// It loses a key when it is full, so it is given 5 % of room above the keys.
+    fn build(keys: &[u64], _fpr: f64) -> Result<Self, String> {
+        let mut filter = cuckoofilter::CuckooFilter::with_capacity(keys.len() + keys.len() / 20);
+        for key in keys {
+            filter.add(key).map_err(|e| e.to_string())?;
+        }
+        Ok(filter)
+    }
+}
+
+impl Calls for cuckoofilter::CuckooFilter<Mix> {
+    #[inline(always)]
+    fn contains(&self, key: u64) -> bool {
+        self.contains(&key)
+    }
+
+    #[inline(always)]
+    fn remove(&mut self, key: u64) -> Option<bool> {
+        Some(self.delete(&key))
+    }
+}
+
+type ScalableCuckoo = scalable_cuckoo_filter::ScalableCuckooFilter<u64, Mix>;
+
+impl Rival for ScalableCuckoo {
+    const NAME: &'static str = "scalable_cuckoo_filter";
+    const INSERTS: bool = true;
+
+    fn build(keys: &[u64], fpr: f64) -> Result<Self, String> {
+        let mut filter = scalable_cuckoo_filter::ScalableCuckooFilterBuilder::new()
+            .initial_capacity(keys.len())
+            .false_positive_probability(fpr)
+            .hasher(Mix::default())
+            .finish();
+        for key in keys {
+            filter.insert(key);
+        }
+        Ok(filter)
+    }
+}
+
+impl Calls for ScalableCuckoo {
+    #[inline(always)]
+    fn contains(&self, key: u64) -> bool {
+        self.contains(&key)
+    }
+
+    #[inline(always)]
+    fn remove(&mut self, key: u64) -> Option<bool> {
+        Some(self.remove(&key))
+    }
+}
+
+type AutoscaleCuckoo = autoscale_cuckoo_filter::CuckooFilter<u64, Mix>;
+
+impl Rival for AutoscaleCuckoo {
+    const NAME: &'static str = "autoscale_cuckoo_filter";
+    const INSERTS: bool = true;
+
+    fn build(keys: &[u64], fpr: f64) -> Result<Self, String> {
+        let mut filter = autoscale_cuckoo_filter::CuckooFilterBuilder::new()
+            .initial_capacity(keys.len())
+            .false_positive_probability(fpr)
+            .hasher(Mix::default())
+            .finish();
+        for &key in keys {
+            filter.add_hash(key);
+        }
+        Ok(filter)
+    }
+}
+
+impl Calls for AutoscaleCuckoo {
+    #[inline(always)]
+    fn contains(&self, key: u64) -> bool {
+        self.contains_hash(key)
+    }
+
+    fn contains_batch(&self, keys: &[u64], out: &mut [bool]) -> bool {
+        self.contains_hash_batch_into(keys, out);
+        true
+    }
+
+    #[inline(always)]
+    fn remove(&mut self, key: u64) -> Option<bool> {
+        Some(self.remove_hash(key))
+    }
+}
+
+impl Rival for qfilter::Filter {
+    const NAME: &'static str = "qfilter";
+    const INSERTS: bool = true;
+
+    fn build(keys: &[u64], fpr: f64) -> Result<Self, String> {
+        let new = qfilter::Filter::new(keys.len() as u64, fpr);
+        let mut filter = new.map_err(|e| e.to_string())?;
+        for &key in keys {
+            // Copies are kept: two keys of one fingerprint can then be removed in turn.
+            filter
+                .insert_fingerprint(true, key)
+                .map_err(|e| e.to_string())?;
+        }
+        Ok(filter)
+    }
+}
+
+impl Calls for qfilter::Filter {
+    #[inline(always)]
+    fn contains(&self, key: u64) -> bool {
+        self.contains_fingerprint(key)
+    }
+
+    #[inline(always)]
+    fn remove(&mut self, key: u64) -> Option<bool> {
+        Some(self.remove_fingerprint(key))
+    }
+}
+
+impl Rival for aleph_filter::AlephFilter {
+    const NAME: &'static str = "aleph-filter";
+    const INSERTS: bool = true;
+
+    fn build(keys: &[u64], fpr: f64) -> Result<Self, String> {
+        let mut filter = aleph_filter::AlephFilter::new(keys.len(), fpr);
+        for key in keys {
+            filter.insert(&key.to_le_bytes());
+        }
+        Ok(filter)
+    }
+}
+
+impl Calls for aleph_filter::AlephFilter {
+    #[inline(always)]
+    fn contains(&self, key: u64) -> bool {
+        self.contains(&key.to_le_bytes())
+    }
+
+    #[inline(always)]
+    fn remove(&mut self, key: u64) -> Option<bool> {
+        Some(self.delete(&key.to_le_bytes()))
+    }
+}
+
+impl Rival for xorf::Xor8 {
+    const NAME: &'static str = "xorf/Xor8";
+    const INSERTS: bool = false;
+    const LEAST_FPR: f64 = 1.0 / 256.0;
+
+    fn build(keys: &[u64], _fpr: f64) -> Result<Self, String> {
+        Ok(xorf::Xor8::from(keys))
+    }
+}
+
+impl Calls for xorf::Xor8 {
+    #[inline(always)]
+    fn contains(&self, key: u64) -> bool {
+        xorf::Filter::contains(self, &key)
+    }
+}
+
+impl Rival for xorf::BinaryFuse8 {
+    const NAME: &'static str = "xorf/BinaryFuse8";
+    const INSERTS: bool = false;
+    const LEAST_FPR: f64 = 1.0 / 256.0;
+
+    fn build(keys: &[u64], _fpr: f64) -> Result<Self, String> {
+        Ok(xorf::BinaryFuse8::try_from(keys)?)
+    }
+}
+
+impl Calls for xorf::BinaryFuse8 {
+    #[inline(always)]
+    fn contains(&self, key: u64) -> bool {
+        xorf::Filter::contains(self, &key)
+    }
+}
+
+impl Rival for xorf::BinaryFuse16 {
+    const NAME: &'static str = "xorf/BinaryFuse16";
+    const INSERTS: bool = false;
+    const LEAST_FPR: f64 = 1.0 / 65536.0;
+
+    fn build(keys: &[u64], _fpr: f64) -> Result<Self, String> {
+        Ok(xorf::BinaryFuse16::try_from(keys)?)
+    }
+}
+
+impl Calls for xorf::BinaryFuse16 {
+    #[inline(always)]
+    fn contains(&self, key: u64) -> bool {
+        xorf::Filter::contains(self, &key)
+    }
+}
+
+type VFilter<W> = sux::dict::VFilter<u64, Box<[W]>>;
+
+/// One thread, keys in memory: the same terms as everyone's.
+macro_rules! vfilter {
+    ($($word:ty, $name:literal;)*) => {$(
+        impl Rival for VFilter<$word> {
+            const NAME: &'static str = $name;
+            const INSERTS: bool = false;
+            const LEAST_FPR: f64 = 1.0 / (1u64 << <$word>::BITS) as f64;
+
+            fn build(keys: &[u64], _fpr: f64) -> Result<Self, String> {
+                let builder = sux::func::VBuilder::default()
+                    .expected_num_keys(keys.len())
+                    .max_num_threads(1);
+                let mut logger = dsi_progress_logger::ProgressLogger::default();
+                VFilter::<$word>::try_par_new_with_builder(keys, builder, &mut logger)
+                    .map_err(|e| e.to_string())
+            }
+        }
+
+        impl Calls for VFilter<$word> {
+            #[inline(always)]
+            fn contains(&self, key: u64) -> bool {
+                self.contains(key)
+            }
+        }
+    )*};
+}
+
+vfilter! {
+    u8, "sux/VFilter8";
+    u16, "sux/VFilter16";
+}
+
+/// The homogeneous ribbon of pleat; its width is part of its type, so it is chosen by rate.
+struct Pleat<const R: usize>(pleat::filter::Ribbon<R>);
+
+impl<const R: usize> Calls for Pleat<R> {
+    #[inline(always)]
+    fn contains(&self, key: u64) -> bool {
+        self.0.contains(key)
+    }
+
+    fn contains_batch(&self, keys: &[u64], out: &mut [bool]) -> bool {
+        self.0.contains_batch(keys, out);
+        true
+    }
+}
+
+fn pleat() -> Contestant {
+    fn boxed<const R: usize>(keys: &[u64]) -> Built {
+        Ok(Box::new(Pleat(
+            pleat::filter::Ribbon::<R>::from_keys_pleated(keys),
+        )))
+    }
+    let build = |keys: &mut [u64], fpr| match bits_for(fpr) {
+        ..=5 => boxed::<5>(keys),
+        6 => boxed::<6>(keys),
+        7 => boxed::<7>(keys),
+        8 => boxed::<8>(keys),
+        9 => boxed::<9>(keys),
+        10 => boxed::<10>(keys),
+        11 => boxed::<11>(keys),
+        12 => boxed::<12>(keys),
+        13 => boxed::<13>(keys),
+        14 => boxed::<14>(keys),
+        15 => boxed::<15>(keys),
+        16 => boxed::<16>(keys),
+        bits => Err(format!("{bits} bits: only widths to 16 are compiled here")),
+    };
+    Contestant {
+        name: "pleat",
+        ours: false,
+        typed: true,
+        build: Box::new(build),
+        insert: Inserting::Never,
+    }
+}
+
+impl Rival for ribbon_filter::RibbonFilter<Mixing> {
+    const NAME: &'static str = "ribbon-filter";
+    const INSERTS: bool = false;
+
+    /// Width 128 and 8 % above the keys; it grows the table when a build fails.
+    fn build(keys: &[u64], fpr: f64) -> Result<Self, String> {
+        use ribbon_filter::{Mode, Params, RibbonBuilder};
+        let bits = bits_for(fpr);
+        let params = Params::from_expected_items(keys.len(), 0.08, 128, bits, Mode::Standard)
+            .and_then(|params| params.with_retry_policy(2, 20))
+            .map_err(|e| e.to_string())?;
+        RibbonBuilder::new(params, Mixing::default())
+            .and_then(|builder| builder.build(keys))
+            .map_err(|e| e.to_string())
+    }
+}
+
+impl Calls for ribbon_filter::RibbonFilter<Mixing> {
+    #[inline(always)]
+    fn contains(&self, key: u64) -> bool {
+        self.contains(&key)
+    }
+}
+
+impl Rival for hashbrown::HashSet<u64, Mixing> {
+    const NAME: &'static str = "hashbrown";
+    const INSERTS: bool = true;
+
+    fn build(keys: &[u64], _fpr: f64) -> Result<Self, String> {
+        let mut set = hashbrown::HashSet::with_capacity_and_hasher(keys.len(), Mixing::default());
+        for &key in keys {
+            set.insert(key);
+        }
+        Ok(set)
+    }
+}
+
+impl Calls for hashbrown::HashSet<u64, Mixing> {
+    #[inline(always)]
+    fn contains(&self, key: u64) -> bool {
+        self.contains(&key)
+    }
+
+    #[inline(always)]
+    fn remove(&mut self, key: u64) -> Option<bool> {
+        Some(self.remove(&key))
+    }
+}

@@ -1,0 +1,83 @@
+//! The program as it is used, on filters so small that all of them take seconds.
+
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn bench(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_tamis-bench"))
+        .args(args)
+        .output()
+        .expect("the program starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn every_subject_keeps_its_keys_and_its_rate() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_string();
+    let (json, csv) = (path("run.json"), path("run.csv"));
+    // The higher rate is for a rival whose fingerprints are one byte.
+    let rates = "0.03125,0.00390625";
+    let args = [
+        "run", "--quick", "--n", "1000", "--fpr", rates, "--json", &json, "--csv", &csv,
+    ];
+    let output = bench(&args);
+    // False negatives make the exit code 1.
+    assert!(output.status.success(), "{}", text(&output.stderr));
+
+    let run: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    let rows = run["rows"].as_array().unwrap();
+    for name in text(&bench(&["list"]).stdout).lines() {
+        let measured = rows.iter().any(|row| row["subject"] == name);
+        assert!(measured, "{name}: {}", text(&output.stderr));
+    }
+    for row in rows {
+        assert_eq!(row["false_negatives"], 0, "{row}");
+        let median = |figure: &str| row["figures"][figure]["median"].as_f64().unwrap();
+        let (asked, measured) = (row["fpr"].as_f64().unwrap(), median("fpr"));
+        // Five standard deviations of 2¹⁶ queries, and a seventh for those who size by a simple formula.
+        let most = asked * 1.15 + 5.0 * (asked / 65536.0).sqrt();
+        assert!(measured <= most, "{}: {measured}", row["subject"]);
+        if median("bits") < 20.0 {
+            assert!(measured > 0.0, "{}: too few bits for that", row["subject"]);
+        }
+        assert!(median("bits") > 5.0 && median("peak") >= median("bits"));
+        for figure in ["build", "absent", "present", "half", "limit"] {
+            assert!(median(figure) > 0.0, "{}: {figure}", row["subject"]);
+        }
+    }
+    for kind in tamis::KINDS {
+        let row = rows.iter().find(|row| row["subject"] == kind.name).unwrap();
+        let has = |figure: &str| row["figures"].get(figure).is_some();
+        let can = kind.capabilities();
+        assert_eq!(has("insert"), can.insert, "{}", kind.name);
+        assert_eq!(has("remove"), can.remove, "{}", kind.name);
+        assert!(has("half_batch") && has("half_batch_line_reads"));
+    }
+
+    assert!(std::fs::read_to_string(&csv).unwrap().lines().count() > rows.len());
+    let same = bench(&["compare", &json, &json]);
+    assert!(same.status.success(), "{}", text(&same.stdout));
+    // Nothing of ten million keys was measured, so no target is met.
+    let check = bench(&["check", "--json", &json]);
+    assert_eq!(check.status.code(), Some(1), "{}", text(&check.stdout));
+}
+
+#[test]
+fn what_cannot_be_done_is_an_error_with_a_reason() {
+    for (args, reason) in [
+        (&["run", "--kinds", "cukoo"][..], "cuckoo"),
+        (&["run", "--rivals", "nobody"], "xorf/Xor8"),
+        (&["run", "--n", "0"], "0 keys"),
+        (&["compare", "missing.json", "missing.json"], "missing.json"),
+    ] {
+        let output = bench(args);
+        assert_eq!(output.status.code(), Some(2));
+        let message = text(&output.stderr);
+        assert!(message.contains(reason), "{args:?}: {message}");
+    }
+}
