@@ -2,9 +2,10 @@
 
 use std::fs;
 
+use serde_json::Value;
 use tamis::{KINDS, KindInfo};
 
-use crate::{Failure, cargo, root};
+use crate::{Failure, cargo, root, run};
 
 const START: &str = "<!-- kinds:start -->";
 const END: &str = "<!-- kinds:end -->";
@@ -65,30 +66,58 @@ pub(crate) fn check() -> Result<(), Failure> {
 /// Measures every kind and writes the table anew.
 pub(crate) fn regenerate() -> Result<(), Failure> {
     let (readme, range) = read()?;
-    let output = cargo()
-        .args([
-            "run",
-            "--quiet",
-            "--release",
-            "--package",
-            "tamis-bench",
-            "--",
-            "table",
-        ])
-        .stderr(std::process::Stdio::inherit())
-        .output()
-        .map_err(|e| format!("tamis-bench could not be started: {e}"))?;
-    if !output.status.success() {
-        return Err(format!("`tamis-bench table` failed ({})", output.status));
-    }
-    // One line per kind: its name, then the measured columns.
-    let measured = String::from_utf8_lossy(&output.stdout);
-    let mut lines = measured.lines();
-    let heads = lines.next().unwrap_or_default();
-    let rule = "---|".repeat(3 + heads.matches('|').count());
-    let mut table = format!("\n| kind | good for | can |{heads}\n|{rule}\n");
-    for (info, columns) in KINDS.iter().zip(lines) {
-        table += &format!("{}{columns}\n", fixed_columns(info));
+    let json = root().join("target/table.json");
+    let mut bench = cargo();
+    bench.args([
+        "run",
+        "--quiet",
+        "--release",
+        "--package",
+        "tamis-bench",
+        "--",
+        "run",
+        "--no-rivals",
+    ]);
+    bench
+        .args(["--n", "1000000", "--fpr", "0.01", "--rounds", "7", "--json"])
+        .arg(&json);
+    run(&mut bench)?;
+    let text = fs::read_to_string(&json).map_err(|e| format!("{}: {e}", json.display()))?;
+    let measured: Value =
+        serde_json::from_str(&text).map_err(|e| format!("{}: {e}", json.display()))?;
+
+    let mut table = String::from(
+        "\n| kind | good for | can | bits/key | measured rate | ns, single | ns, batch |\n|---|---|---|---|---|---|---|\n",
+    );
+    for info in KINDS {
+        let of_kind = |row: &&Value| row["subject"] == info.name;
+        let row = measured["rows"]
+            .as_array()
+            .and_then(|rows| rows.iter().find(of_kind));
+        let median = |figure: &str| row?["figures"][figure]["median"].as_f64();
+        let figures = [
+            median("bits"),
+            median("fpr"),
+            median("absent"),
+            median("absent_batch"),
+        ];
+        let [Some(bits), Some(fpr), Some(single), Some(batch)] = figures else {
+            return Err(format!("{} has no row for `{}`", json.display(), info.name));
+        };
+        let rate = if fpr < 1e-5 {
+            format!("{fpr:.0e}")
+        } else {
+            format!("{:.2} %", 100.0 * fpr)
+        };
+        let rate = if fpr == 0.0 {
+            "none in the sample".to_string()
+        } else {
+            rate
+        };
+        table += &format!(
+            "{} {bits:.2} | {rate} | {single:.1} | {batch:.1} |\n",
+            fixed_columns(info)
+        );
     }
     let written = format!("{}{table}{}", &readme[..range.start], &readme[range.end..]);
     fs::write(root().join("README.md"), written).map_err(|e| format!("README.md: {e}"))?;
