@@ -23,18 +23,11 @@ impl fmt::Display for Clock {
 
 /// What `work` returns, and its time per item in nanoseconds.
 pub(crate) fn timed<T>(clock: Clock, items: usize, work: impl FnOnce() -> T) -> (T, f64) {
-    let (result, time) = match (clock, cpu_time()) {
-        (Clock::Cpu, Some(start)) => {
-            let result = work();
-            let time = cpu_time().unwrap_or_default().saturating_sub(start);
-            (result, time)
-        }
-        _ => {
-            let start = Instant::now();
-            let result = work();
-            (result, start.elapsed())
-        }
-    };
+    let processor = || cpu_time().filter(|_| clock == Clock::Cpu);
+    let (passed, ran) = (Instant::now(), processor());
+    let result = work();
+    let ran = processor().zip(ran).map(|(end, start)| end - start);
+    let time = ran.unwrap_or_else(|| passed.elapsed());
     (result, time.as_nanos() as f64 / items.max(1) as f64)
 }
 

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
-use std::time::{Duration, Instant};
 
 use crate::clock::{Clock, timed};
 use crate::figures::{Figure, Row, Run};
@@ -30,8 +29,8 @@ const LEAST_QUERIES: usize = 1 << 16;
 /// Lookups are timed in this many parts, and the fastest counts: what slows down one part is not the filter. The parts'
 /// queries differ, since asking twice would find its lines in a cache.
 const PARTS: usize = 4;
-/// A subject whose first round takes longer than this has no second.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// A subject whose turn takes longer than this, ns, has no other.
+const PATIENCE: f64 = 5e9;
 
 /// Runs the plan. `progress` is told what is under way; the second list says who took no part, and why.
 pub(crate) fn run(
@@ -74,12 +73,14 @@ pub(crate) fn run(
                         round + 1,
                         contestant.name
                     ));
-                    let start = Instant::now();
-                    if let Err(reason) = turn(contestant, &keys, fpr, &mut lines, plan.clock, row) {
+                    let (result, ns) = timed(plan.clock, 1, || {
+                        turn(contestant, &keys, fpr, &mut lines, plan.clock, row)
+                    });
+                    if let Err(reason) = result {
                         playing[i] = false;
                         let who = contestant.name;
                         absent.push(format!("{who} at n = {n}, ε = {fpr}: {reason}"));
-                    } else if start.elapsed() > PATIENCE {
+                    } else if ns > PATIENCE {
                         playing[i] = false;
                     }
                 }
