@@ -36,6 +36,7 @@
 mod bits;
 pub mod bloom;
 mod buf;
+pub mod chained;
 mod config;
 pub mod cuckoo;
 mod error;
@@ -51,6 +52,7 @@ mod simd;
 
 pub use bloom::{Bloom, SplitBlock, SplitBlock256, SplitBlock512};
 pub use buf::{Buf, Word};
+pub use chained::{TinySet, TinySetOf, TinySetRemovable};
 pub use config::{Config, Param};
 pub use cuckoo::Cuckoo;
 pub use error::{

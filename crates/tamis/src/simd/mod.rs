@@ -13,6 +13,12 @@
     reason = "room for unsafe 2 of 2: prefetch, target features, kernels"
 )]
 
+mod bits;
+
+#[cfg(test)]
+pub(crate) use bits::Portable;
+pub(crate) use bits::{Bits, BitsOp, dispatch_bits, rolling};
+
 use std::sync::atomic::{AtomicU8, Ordering};
 
 /// What the processor can do, as far as the code distinguishes it.
