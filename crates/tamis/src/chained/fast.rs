@@ -4,8 +4,8 @@
 //! [`block`](super::block). Half of all chains are empty, and a chain holds one to four slots, so a branch on either
 //! would be mispredicted for every second key and cost more than all the arithmetic.
 
-use super::block::{CAP, Shape, read, widths};
-use crate::bits::low_mask;
+use super::block::{CAP, Shape, widths};
+use crate::bits::{fastrange, low_mask};
 use crate::simd::Bits;
 
 /// The default shape for a block size, with its tables.
@@ -28,15 +28,15 @@ const ONES: [u64; 32] = {
 
 /// What a lookup and an insertion learn first of a block.
 struct Found {
-    /// Whether the chain has any slot.
-    present: bool,
+    /// Whether the chain has any slot: 1 or 0.
+    present: u64,
     /// The chain's first slot, or where it would be.
-    start: u32,
+    start: u64,
     /// Slots that decide the widths, and those of them in use.
-    slots: u32,
-    live: u32,
-    /// Whether the end marks lie where this file looks; else nothing above is true but `present`.
-    sound: bool,
+    slots: u64,
+    live: u64,
+    /// Below 0 if the end marks do not all lie where this file looks; then nothing above is true but `present`.
+    sound: i64,
 }
 
 impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
@@ -44,82 +44,66 @@ impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
         chains: N as u32,
         removable: REMOVABLE,
     };
-    const HEADER: u32 = Self::SHAPE.header();
-    /// By the number of slots: width, and how many are longer (times 32).
-    const WIDTHS: &'static [u16; 256] = &{
-        let mut table = [0; 256];
+    const HEADER: u64 = Self::SHAPE.header() as u64;
+    /// By the number of slots: width, and how many are longer. No more slots than this are looked at here.
+    const WIDTHS: &'static [[u8; 2]; 256] = &{
+        let mut table = [[0; 2]; 256];
         let mut slots = 0;
-        while slots < 256 && slots <= Self::SHAPE.array() {
+        while slots < 193 && slots <= Self::SHAPE.array() {
             let (width, longer) = widths(Self::SHAPE.array(), slots);
-            table[slots as usize] = (width | longer << 5) as u16;
+            table[slots as usize] = [width as u8, longer as u8];
             slots += 1;
         }
         table
     };
 
+    /// Block, chain and remainder of a hash among blocks of this shape; of the remainder the low bits count.
     #[inline(always)]
-    fn widths(slots: u32) -> (u32, u32) {
-        let packed = u32::from(Self::WIDTHS[slots as usize % 256]);
-        (packed % 32, packed / 32)
+    pub(super) fn place(hash: u64, blocks: u64) -> (usize, u32, u64) {
+        let (block, rest) = fastrange(hash, blocks);
+        let chain_bits = N.ilog2();
+        let chain = rest >> (64 - chain_bits);
+        (
+            block as usize,
+            chain as u32,
+            rest >> (64 - chain_bits - CAP),
+        )
     }
 
     #[inline(always)]
     fn find<B: Bits>(bits: B, block: &[u8; N], chain: u32) -> Found {
-        let word = |i: u32| read(block, 64 * i, 64);
         let (present, chains, rank) = match N {
             128 => {
-                let index = u128::from(word(0)) | u128::from(word(1)) << 64;
+                let index = u128::from(word(block, 0)) | u128::from(word(block, 8)) << 64;
                 let below = index & ((1 << chain) - 1);
                 (
-                    index >> chain & 1 == 1,
+                    (index >> chain) as u64,
                     index.count_ones(),
                     below.count_ones(),
                 )
             }
             _ => {
-                let index = word(0) & low_mask(N as u32);
+                let index = word(block, 0) & low_mask(N as u32);
                 let below = index & ((1 << chain) - 1);
-                (
-                    index >> chain & 1 == 1,
-                    index.count_ones(),
-                    below.count_ones(),
-                )
+                (index >> chain, index.count_ones(), below.count_ones())
             }
         };
-        // The end marks moved up by one, with a one below: now the one of number `rank` is where a chain starts that has
-        // so many before it.
-        let first = Self::HEADER / 64;
-        let shift = Self::HEADER % 64;
-        let low = word(first) & (u64::MAX << shift);
-        let words = [
-            low << 1 | 1 << shift,
-            word(first + 1) << 1 | low >> 63,
-            if N == 128 {
-                word(first + 2) << 1 | word(first + 1) >> 63
-            } else {
-                0
-            },
-        ];
-        let below_1 = words[0].count_ones();
-        let below_2 = below_1 + words[1].count_ones();
-        let start_of = |rank: u32| {
-            let mut at = (words[0], rank, 0u32.wrapping_sub(shift));
-            if rank >= below_1 {
-                at = (words[1], rank.wrapping_sub(below_1), 64 - shift);
-            }
-            if N == 128 && rank >= below_2 {
-                at = (words[2], rank.wrapping_sub(below_2), 128 - shift);
-            }
-            bits.select(at.0, at.1).wrapping_add(at.2)
+        let marks = Marks::<N>::read::<REMOVABLE>(block);
+        let free = if REMOVABLE {
+            block[N / 8] as u32 & 1
+        } else {
+            0
         };
-        let free = u32::from(REMOVABLE && read(block, N as u32, 1) == 1);
-        let slots = start_of(chains + free);
+        let (slots, sound) = marks.start(bits, u64::from(chains + free));
         Found {
-            present,
-            start: start_of(rank),
+            present: present & 1,
+            start: marks.start(bits, u64::from(rank)).0,
             slots,
-            live: if free == 1 { start_of(chains) } else { slots },
-            sound: chains + free < below_2 + words[2].count_ones(),
+            live: match free {
+                0 => slots,
+                _ => marks.start(bits, u64::from(chains)).0,
+            },
+            sound,
         }
     }
 
@@ -127,41 +111,121 @@ impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
     #[inline(always)]
     pub(super) fn contains<B: Bits>(bits: B, block: &[u8; N], chain: u32, remainder: u64) -> bool {
         let found = Self::find(bits, block, chain);
-        let (short, mut longer) = Self::widths(found.slots);
-        if REMOVABLE && read(block, N as u32 + 1, 1) == 1 {
-            let mut top = 0;
-            for i in 0..N as u32 / 8 {
-                let word = read(block, 64 * i, 64);
-                if word != 0 {
-                    top = 64 * i + word.ilog2();
-                }
-            }
-            let fields = Self::HEADER + found.slots + found.live * short;
-            longer = top.wrapping_sub(fields);
-        }
-        let start = found.start;
-        // One slot after another up to the first mark.
-        let marks = read(block, Self::HEADER + start, 57);
-        let len = marks.trailing_zeros() + 1;
-        let width = short + u32::from(start < longer);
-        let at = Self::HEADER + found.slots + start * short + start.min(longer);
-        let byte = (at as usize / 8).min(N - 8);
-        let shift = at - 8 * byte as u32;
-        let crossed = (start < longer) & (start + len > longer);
-        let easy = found.sound & (shift + len * width <= 64) & !crossed;
-        if found.present & !easy {
+        let (start, slots) = (found.start, found.slots);
+        let [short, longer] = Self::WIDTHS[slots as u8 as usize].map(u64::from);
+        let longer = if REMOVABLE && block[N / 8] & 2 != 0 {
+            // Their number follows from the 1 behind the last fingerprint.
+            let end = highest(block).wrapping_sub(Self::HEADER + slots);
+            end.wrapping_sub(found.live * short)
+        } else {
+            longer
+        };
+        // The chain's slots are of one width, unless the longer ones end among them.
+        let extra = start < longer;
+        let width = short + u64::from(extra);
+        let same_until = if extra { longer } else { slots };
+        let marks = field(block, Self::HEADER + start);
+        let len = u64::from(marks.trailing_zeros()) + 1;
+        let at = Self::HEADER + slots + start * short + start.min(longer);
+        let byte = (at / 8).min(N as u64 - 8);
+        let shift = at - 8 * byte;
+        let room = 64 - (shift + len * width) as i64;
+        let inside = same_until as i64 - (start + len) as i64;
+        if ((room | inside | found.sound) >> 63) as u64 & found.present != 0 {
             return slow_contains::<N, REMOVABLE>(block, chain, remainder);
         }
         // All slots of the chain at once: a field that is 0 after the xor borrows through its top bit. The lowest such
         // field is never marked wrongly, so there is a mark if and only if there is a match.
         let ones = ONES[width as usize % 32];
-        let fields = read(block, 8 * byte as u32, 64) >> (shift % 64);
+        let fields = word(block, byte as usize).wrapping_shr(shift as u32);
         let x = fields ^ (remainder & ((1 << width) - 1)).wrapping_mul(ones);
-        let zeros = x.wrapping_sub(ones) & !x & ones << (width.wrapping_sub(1) % 64);
+        let zeros = x.wrapping_sub(ones) & !x & ones.wrapping_shl(width as u32 + 63);
         // Moves the chain's fields to the top, and what lies above them out.
-        let of_chain = zeros.wrapping_shl((len * width).wrapping_neg());
-        found.present & (of_chain != 0)
+        let of_chain = zeros.wrapping_shl((len * width).wrapping_neg() as u32);
+        (of_chain != 0) & (found.present != 0)
     }
+}
+
+/// The words in which the first end marks lie; two, or three of a large block.
+///
+/// A chain that has `rank` chains before it starts after the end mark of number `rank`, counted from 1. So that a rank
+/// of 0 is no exception, a mark is set before slot 0 where there is a bit for it; where there is none, the leading zeros
+/// of a word without ones do.
+struct Marks<const N: usize> {
+    words: [u64; 3],
+    /// Ones in the first word, and in the first two.
+    ones: [u64; 2],
+    /// Bits of the first word below the marks.
+    shift: u64,
+}
+
+impl<const N: usize> Marks<N> {
+    #[inline(always)]
+    fn read<const REMOVABLE: bool>(block: &[u8; N]) -> Marks<N> {
+        let header = Default::<N, REMOVABLE>::HEADER;
+        let (first, shift) = (8 * (header as usize / 64), header % 64);
+        let low = word(block, first) & u64::MAX << shift;
+        let low = if shift > 0 {
+            low | 1 << (shift - 1)
+        } else {
+            low
+        };
+        let middle = word(block, first + 8);
+        let high = if N == 128 { word(block, first + 16) } else { 0 };
+        let ones = u64::from(low.count_ones());
+        Marks {
+            words: [low, middle, high],
+            ones: [ones, ones + u64::from(middle.count_ones())],
+            shift,
+        }
+    }
+
+    /// The slot where the chain of this rank starts, and a number below 0 if that is not seen here.
+    #[inline(always)]
+    fn start<B: Bits>(&self, bits: B, rank: u64) -> (u64, i64) {
+        let n = rank + u64::from(self.shift > 0);
+        let (mut word, mut rest, mut before) = (self.words[0], n, 64);
+        if n > self.ones[0] {
+            (word, rest, before) = (self.words[1], n - self.ones[0], 128);
+        }
+        if N == 128 && n > self.ones[1] {
+            (word, rest, before) = (self.words[2], n - self.ones[1], 192);
+        }
+        if N == 128 || N == 64 && self.shift > 0 {
+            // With fewer chains there are not so many.
+            rest = rest.min(64);
+        }
+        let zeros = u64::from(bits.nth_one(word, rest).leading_zeros());
+        ((before - zeros).wrapping_sub(self.shift), 63 - zeros as i64)
+    }
+}
+
+/// Eight bytes of a block.
+#[inline(always)]
+fn word<const N: usize>(block: &[u8; N], byte: usize) -> u64 {
+    let mut word = [0; 8];
+    word.copy_from_slice(&block[byte..byte + 8]);
+    u64::from_le_bytes(word)
+}
+
+/// The bits from a position on, at least 57 of them; zeros after the block's end.
+#[inline(always)]
+fn field<const N: usize>(block: &[u8; N], bit: u64) -> u64 {
+    let byte = (bit as usize / 8).min(N - 8);
+    word(block, byte).wrapping_shr((bit - 8 * byte as u64) as u32)
+}
+
+/// The position of the highest set bit; 0 if there is none.
+#[inline(always)]
+fn highest<const N: usize>(block: &[u8; N]) -> u64 {
+    let mut top = 0;
+    for byte in (0..N).step_by(8) {
+        let word = word(block, byte);
+        if word != 0 {
+            top = 8 * byte as u64 + u64::from(word.ilog2());
+        }
+    }
+    top
 }
 
 #[cold]

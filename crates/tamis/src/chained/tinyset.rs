@@ -77,7 +77,7 @@ use crate::error::{
 use crate::filter::{Count, Filter, Insert, Kind, Merge, Remove};
 use crate::format::{Decoder, Encoder};
 use crate::math;
-use crate::simd::{self, Bits, BitsOp};
+use crate::simd::{self, Bits, BitsOp, Probe as _};
 
 use std::any::Any;
 
@@ -200,12 +200,6 @@ impl<const REMOVABLE: bool> TinySetOf<REMOVABLE> {
         let (block, rest) = fastrange(hash, self.blocks);
         let (chain, rest) = fastrange(rest, u64::from(chains));
         (block as usize, chain as u32, rest >> (HASH_BITS - CAP))
-    }
-
-    #[inline(always)]
-    fn contains_in<B: Bits, const N: usize>(&self, bits: B, hash: u64) -> bool {
-        let (block, chain, remainder) = self.place(hash, N as u32);
-        Usual::<N, REMOVABLE>::contains(bits, &self.cells()[block], chain, remainder)
     }
 
     fn contains_plainly<const N: usize>(&self, hash: u64) -> bool {
@@ -355,6 +349,37 @@ fn full<const N: usize>(shape: Shape<N>, block: &[u8; N], chain: u32, len: u64) 
     Full::new(kind, len)
 }
 
+/// The blocks of a filter of the usual shape, for looking up.
+#[derive(Clone, Copy)]
+struct Reader<'a, B: Bits, const N: usize, const REMOVABLE: bool> {
+    bits: B,
+    blocks: &'a [[u8; N]],
+}
+
+impl<B: Bits, const N: usize, const REMOVABLE: bool> simd::Probe for Reader<'_, B, N, REMOVABLE> {
+    #[inline(always)]
+    fn prefetch(&self, hash: u64) {
+        prefetch(self.blocks, hash);
+    }
+
+    #[inline(always)]
+    fn probe(&self, hash: u64) -> bool {
+        let (block, chain, remainder) =
+            Usual::<N, REMOVABLE>::place(hash, self.blocks.len() as u64);
+        Usual::<N, REMOVABLE>::contains(self.bits, &self.blocks[block], chain, remainder)
+    }
+}
+
+#[inline(always)]
+fn prefetch<const N: usize>(blocks: &[[u8; N]], hash: u64) {
+    let block = fastrange(hash, blocks.len() as u64).0 as usize;
+    let bytes = blocks.as_flattened();
+    simd::prefetch(bytes, block * N);
+    if N > 64 {
+        simd::prefetch(bytes, block * N + 64);
+    }
+}
+
 struct Lookup<'a, const REMOVABLE: bool> {
     filter: &'a TinySetOf<REMOVABLE>,
     hash: u64,
@@ -365,7 +390,10 @@ impl<const REMOVABLE: bool> BitsOp for Lookup<'_, REMOVABLE> {
 
     #[inline(always)]
     fn run<B: Bits>(self, bits: B) -> bool {
-        sized!(self.filter.block, N => self.filter.contains_in::<B, N>(bits, self.hash))
+        sized!(self.filter.block, N => {
+            let blocks = self.filter.cells();
+            Reader::<B, N, REMOVABLE> { bits, blocks }.probe(self.hash)
+        })
     }
 }
 
@@ -386,19 +414,9 @@ impl<const REMOVABLE: bool> BitsOp for Lookups<'_, REMOVABLE> {
             out,
         } = self;
         let bytes = filter.size_in_bytes();
-        let mut state = out;
         sized!(filter.block, N => {
-            let answer = simd::rolling(
-                &mut state,
-                bytes,
-                hashes,
-                |_, next| filter.prefetch(next),
-                |out, i, hash| {
-                    out[i] = filter.contains_in::<B, N>(bits, hash);
-                    Ok::<(), std::convert::Infallible>(())
-                },
-            );
-            let Ok(()) = answer;
+            let blocks = filter.cells();
+            simd::probe_all(Reader::<B, N, REMOVABLE> { bits, blocks }, bytes, hashes, out);
         });
     }
 }
@@ -427,11 +445,7 @@ impl<const REMOVABLE: bool> Filter for TinySetOf<REMOVABLE> {
 
     #[inline(always)]
     fn prefetch(&self, hash: u64) {
-        let byte = fastrange(hash, self.blocks).0 * u64::from(self.block);
-        simd::prefetch(&self.table, byte as usize);
-        if self.block > 64 {
-            simd::prefetch(&self.table, byte as usize + 64);
-        }
+        sized!(self.block, N => prefetch(self.cells::<N>(), hash));
     }
 
     fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {

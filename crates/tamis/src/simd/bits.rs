@@ -9,8 +9,9 @@ pub(crate) trait Bits: Copy {
     /// Whether [`gather`](Bits::gather) is one instruction.
     const FAST: bool;
 
-    /// The position of the one with number `rank % 64`, counted from 0 at the low end; 64 if there are not so many.
-    fn select(self, word: u64, rank: u32) -> u32;
+    /// The one with number `n` of a word, alone, counted from 1 at the low end; 0 if there are not so many, or if `n` is
+    /// 0 or 64, which is the most it may be.
+    fn nth_one(self, word: u64, n: u64) -> u64;
 
     /// The bits of `word` under the ones of `mask`, packed to the low end.
     fn gather(self, word: u64, mask: u64) -> u64;
@@ -24,23 +25,25 @@ impl Bits for Portable {
     const FAST: bool = false;
 
     #[inline(always)]
-    fn select(self, word: u64, rank: u32) -> u32 {
+    fn nth_one(self, word: u64, n: u64) -> u64 {
         const ONES: u64 = 0x0101_0101_0101_0101;
         const TOPS: u64 = 0x8080_8080_8080_8080;
-        let rank = u64::from(rank % 64);
+        if n % 64 == 0 {
+            return 0;
+        }
+        let before = n - 1;
         // Ones in each byte, then in each byte and all below it.
         let pairs = word - (word >> 1 & 0x5555_5555_5555_5555);
         let nibbles = (pairs & 0x3333_3333_3333_3333) + (pairs >> 2 & 0x3333_3333_3333_3333);
         let sums = (nibbles + (nibbles >> 4) & 0x0F0F_0F0F_0F0F_0F0F).wrapping_mul(ONES);
-        // The bytes that end at or before the wanted one keep their top bit.
-        let before = 8 * (((rank * ONES | TOPS) - sums & TOPS).count_ones());
-        if before == 64 {
-            return 64;
+        // The bytes that end before the wanted one keep their top bit.
+        let skip = 8 * (((before * ONES | TOPS) - sums & TOPS).count_ones());
+        if skip == 64 {
+            return 0;
         }
-        let skipped = sums << 8 >> before & 0xFF;
-        let byte = word >> before & 0xFF;
-        let rest = (skipped..rank).fold(byte, |byte, _| byte & (byte - 1));
-        before + rest.trailing_zeros()
+        let skipped = sums << 8 >> skip & 0xFF;
+        let rest = (skipped..before).fold(word >> skip, |word, _| word & (word - 1));
+        (rest & rest.wrapping_neg()) << skip
     }
 
     #[inline(always)]
@@ -65,10 +68,9 @@ impl Bits for Bmi2 {
     const FAST: bool = true;
 
     #[inline(always)]
-    fn select(self, word: u64, rank: u32) -> u32 {
+    fn nth_one(self, word: u64, n: u64) -> u64 {
         // SAFETY: a `Bmi2` is only made where the processor has BMI2.
-        let bit = unsafe { std::arch::x86_64::_pdep_u64(1u64.wrapping_shl(rank), word) };
-        bit.trailing_zeros()
+        unsafe { std::arch::x86_64::_pdep_u64(1u64.wrapping_shl(n as u32) >> 1, word) }
     }
 
     #[inline(always)]
@@ -101,17 +103,20 @@ pub(crate) fn dispatch_bits<O: BitsOp>(op: O) -> O::Out {
     op.run(Portable)
 }
 
-/// Visits each hash in order and asks for the memory of the one [`AHEAD`](super::AHEAD) of it; stops at the first error.
+/// Answers for one hash after another, whose memory can be asked for in advance. Both functions must be
+/// `#[inline(always)]`, which closures cannot be.
+pub(crate) trait Probe {
+    /// Asks for the memory that this hash will need.
+    fn prefetch(&self, hash: u64);
+    /// Answers for this hash.
+    fn probe(&self, hash: u64) -> bool;
+}
+
+/// Answers for each hash in order and asks for the memory of the one [`AHEAD`](super::AHEAD) of it.
 ///
 /// `bytes` is the size of the filter: a small one sits in the caches already.
 #[inline(always)]
-pub(crate) fn rolling<F: ?Sized, E>(
-    filter: &mut F,
-    bytes: usize,
-    hashes: &[u64],
-    prefetch: impl Fn(&F, u64),
-    mut visit: impl FnMut(&mut F, usize, u64) -> Result<(), E>,
-) -> Result<(), E> {
+pub(crate) fn probe_all<P: Probe>(probe: P, bytes: usize, hashes: &[u64], out: &mut [bool]) {
     let ahead = if bytes < super::PREFETCH_FROM {
         hashes.len()
     } else {
@@ -119,16 +124,17 @@ pub(crate) fn rolling<F: ?Sized, E>(
     };
     let (first, coming) = hashes.split_at(ahead);
     if !coming.is_empty() {
-        first.iter().for_each(|&hash| prefetch(filter, hash));
+        for &hash in first {
+            probe.prefetch(hash);
+        }
     }
-    for (i, (&hash, &next)) in hashes.iter().zip(coming).enumerate() {
-        prefetch(filter, next);
-        visit(filter, i, hash)?;
+    for ((&hash, answer), &next) in hashes.iter().zip(&mut *out).zip(coming) {
+        probe.prefetch(next);
+        *answer = probe.probe(hash);
     }
-    for (i, &hash) in hashes.iter().enumerate().skip(coming.len()) {
-        visit(filter, i, hash)?;
+    for (&hash, answer) in hashes.iter().zip(out).skip(coming.len()) {
+        *answer = probe.probe(hash);
     }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -136,12 +142,12 @@ mod tests {
     use super::*;
     use crate::bits::mix64;
 
-    struct Both(u64, u32, u64);
+    struct Both(u64, u64, u64);
     impl BitsOp for Both {
-        type Out = (u32, u64);
+        type Out = (u64, u64);
         #[inline(always)]
-        fn run<B: Bits>(self, bits: B) -> (u32, u64) {
-            (bits.select(self.0, self.1), bits.gather(self.0, self.2))
+        fn run<B: Bits>(self, bits: B) -> (u64, u64) {
+            (bits.nth_one(self.0, self.1), bits.gather(self.0, self.2))
         }
     }
 
@@ -154,16 +160,17 @@ mod tests {
                 2 => mix64(i) | mix64(!i),
                 _ => 1 << (i / 4 % 64) | u64::from(i % 8 == 3) << 63,
             };
-            let rank = mix64(i ^ 0x5555) as u32 % 70;
+            let n = mix64(i ^ 0x5555) % 65;
             let ones: Vec<u32> = (0..64).filter(|b| word >> b & 1 == 1).collect();
-            let expected = ones.get(rank as usize % 64).map_or(64, |&b| b);
+            let expected = (n % 64).checked_sub(1);
+            let expected = expected.and_then(|n| ones.get(n as usize));
             let mask = mix64(i ^ 0xAAAA);
-            let portable = Both(word, rank, mask).run(Portable);
-            assert_eq!(portable.0, expected, "{word:x} {rank}");
-            assert_eq!(dispatch_bits(Both(word, rank, mask)), portable);
+            let portable = Both(word, n, mask).run(Portable);
+            assert_eq!(portable.0, expected.map_or(0, |b| 1 << b), "{word:x} {n}");
+            assert_eq!(dispatch_bits(Both(word, n, mask)), portable);
         }
-        assert_eq!(Portable.select(0, 0), 64);
-        assert_eq!(Portable.select(u64::MAX, 63), 63);
+        assert_eq!((Portable.nth_one(0, 0), Portable.nth_one(0, 1)), (0, 0));
+        assert_eq!(Portable.nth_one(u64::MAX, 63), 1 << 62);
         assert_eq!(Portable.gather(0b1011_0110, 0b1111_0000), 0b1011);
     }
 }

@@ -17,7 +17,7 @@ mod bits;
 
 #[cfg(test)]
 pub(crate) use bits::Portable;
-pub(crate) use bits::{Bits, BitsOp, dispatch_bits, rolling};
+pub(crate) use bits::{Bits, BitsOp, Probe, dispatch_bits, probe_all};
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
