@@ -4,7 +4,7 @@
 //! [`block`](super::block). Half of all chains are empty, and a chain holds one to four slots, so a branch on either
 //! would be mispredicted for every second key and cost more than all the arithmetic.
 
-use super::block::{CAP, Shape, widths};
+use super::block::{CAP, Layout, Shape, widths};
 use crate::bits::{fastrange, low_mask};
 use crate::simd::Bits;
 
@@ -12,8 +12,8 @@ use crate::simd::Bits;
 pub(super) struct Default<const N: usize, const REMOVABLE: bool>;
 
 /// By the width w of a field: a word of such fields that are all 1.
-const ONES: [u64; 32] = {
-    let mut table = [0; 32];
+const ONES: [u64; 64] = {
+    let mut table = [0; 64];
     let mut width = 1;
     while width < 32 {
         let mut at = 0;
@@ -113,6 +113,7 @@ impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
         let found = Self::find(bits, block, chain);
         let (start, slots) = (found.start, found.slots);
         let [short, longer] = Self::WIDTHS[slots as u8 as usize].map(u64::from);
+        let short = short % 32;
         let longer = if REMOVABLE && block[N / 8] & 2 != 0 {
             // Their number follows from the 1 behind the last fingerprint.
             let end = highest(block).wrapping_sub(Self::HEADER + slots);
@@ -131,18 +132,47 @@ impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
         let shift = at - 8 * byte;
         let room = 64 - (shift + len * width) as i64;
         let inside = same_until as i64 - (start + len) as i64;
-        if ((room | inside | found.sound) >> 63) as u64 & found.present != 0 {
-            return slow_contains::<N, REMOVABLE>(block, chain, remainder);
+        if room | inside | found.sound < 0 {
+            let layout = Layout {
+                slots: slots as u32,
+                live: found.live as u32,
+                width: short as u32,
+                extended: longer as u32,
+            };
+            return match (found.sound < 0, found.present) {
+                (true, _) => far_contains::<N, REMOVABLE>(block, chain, remainder),
+                (false, 0) => false,
+                _ => Self::one_by_one(block, layout, start as u32, remainder),
+            };
         }
         // All slots of the chain at once: a field that is 0 after the xor borrows through its top bit. The lowest such
         // field is never marked wrongly, so there is a mark if and only if there is a match.
-        let ones = ONES[width as usize % 32];
+        let ones = ONES[width as usize % 64];
         let fields = word(block, byte as usize).wrapping_shr(shift as u32);
         let x = fields ^ (remainder & ((1 << width) - 1)).wrapping_mul(ones);
         let zeros = x.wrapping_sub(ones) & !x & ones.wrapping_shl(width as u32 + 63);
         // Moves the chain's fields to the top, and what lies above them out.
         let of_chain = zeros.wrapping_shl((len * width).wrapping_neg() as u32);
         (of_chain != 0) & (found.present != 0)
+    }
+}
+
+impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
+    /// Looks at the slots of a chain from its first: for long chains, and those among which the longer slots end.
+    #[cold]
+    #[inline(never)]
+    fn one_by_one(block: &[u8; N], layout: Layout, start: u32, remainder: u64) -> bool {
+        for slot in start..layout.live {
+            let at = Self::HEADER + u64::from(layout.offset_of(slot));
+            let different = (field(block, at) ^ remainder) & low_mask(layout.width_of(slot));
+            if different == 0 {
+                return true;
+            }
+            if field(block, Self::HEADER + u64::from(slot)) & 1 == 1 {
+                return false;
+            }
+        }
+        false
     }
 }
 
@@ -184,20 +214,33 @@ impl<const N: usize> Marks<N> {
     #[inline(always)]
     fn start<B: Bits>(&self, bits: B, rank: u64) -> (u64, i64) {
         let n = rank + u64::from(self.shift > 0);
-        let (mut word, mut rest, mut before) = (self.words[0], n, 64);
-        if n > self.ones[0] {
-            (word, rest, before) = (self.words[1], n - self.ones[0], 128);
-        }
-        if N == 128 && n > self.ones[1] {
-            (word, rest, before) = (self.words[2], n - self.ones[1], 192);
-        }
-        if N == 128 || N == 64 && self.shift > 0 {
-            // With fewer chains there are not so many.
-            rest = rest.min(64);
-        }
-        let zeros = u64::from(bits.nth_one(word, rest).leading_zeros());
-        ((before - zeros).wrapping_sub(self.shift), 63 - zeros as i64)
+        let (one, words) = if N == 128 {
+            let (mut word, mut rest, mut words) = (self.words[0], n, 1);
+            if n > self.ones[0] {
+                (word, rest, words) = (self.words[1], n - self.ones[0], 2);
+            }
+            if n > self.ones[1] {
+                (word, rest, words) = (self.words[2], n - self.ones[1], 3);
+            }
+            (bits.one(word, number(rest.min(64))), words)
+        } else {
+            // What is left of the number when the first word has had its share is 0 if that one has it.
+            let number = number(n);
+            let low = bits.one(self.words[0], number);
+            let high = bits.one(self.words[1], number.wrapping_shr(self.ones[0] as u32));
+            (low | high, 1 + u64::from(n > self.ones[0]))
+        };
+        let zeros = u64::from(one.leading_zeros());
+        let end = 64 * words - zeros;
+        (end.wrapping_sub(self.shift), 63 - zeros as i64)
     }
+}
+
+/// 2^(n − 1), or 0 where n is 0 or 64, which is the most it may be: then all chains of a block are in use, which is too
+/// rare to be fast.
+#[inline(always)]
+fn number(n: u64) -> u64 {
+    1u64.wrapping_shl(n as u32) >> 1
 }
 
 /// Eight bytes of a block.
@@ -228,9 +271,10 @@ fn highest<const N: usize>(block: &[u8; N]) -> u64 {
     top
 }
 
+/// For blocks with more slots than are seen here.
 #[cold]
 #[inline(never)]
-fn slow_contains<const N: usize, const REMOVABLE: bool>(
+fn far_contains<const N: usize, const REMOVABLE: bool>(
     block: &[u8; N],
     chain: u32,
     remainder: u64,

@@ -373,10 +373,9 @@ impl<B: Bits, const N: usize, const REMOVABLE: bool> simd::Probe for Reader<'_, 
 #[inline(always)]
 fn prefetch<const N: usize>(blocks: &[[u8; N]], hash: u64) {
     let block = fastrange(hash, blocks.len() as u64).0 as usize;
-    let bytes = blocks.as_flattened();
-    simd::prefetch(bytes, block * N);
+    simd::prefetch(blocks, block);
     if N > 64 {
-        simd::prefetch(bytes, block * N + 64);
+        simd::prefetch(blocks.as_flattened(), block * N + 64);
     }
 }
 

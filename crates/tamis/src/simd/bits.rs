@@ -9,9 +9,9 @@ pub(crate) trait Bits: Copy {
     /// Whether [`gather`](Bits::gather) is one instruction.
     const FAST: bool;
 
-    /// The one with number `n` of a word, alone, counted from 1 at the low end; 0 if there are not so many, or if `n` is
-    /// 0 or 64, which is the most it may be.
-    fn nth_one(self, word: u64, n: u64) -> u64;
+    /// The one with number i of a word, alone, counted from 0 at the low end, where `number` is 2^i; 0 if there are not so
+    /// many, or if `number` is 0.
+    fn one(self, word: u64, number: u64) -> u64;
 
     /// The bits of `word` under the ones of `mask`, packed to the low end.
     fn gather(self, word: u64, mask: u64) -> u64;
@@ -25,13 +25,13 @@ impl Bits for Portable {
     const FAST: bool = false;
 
     #[inline(always)]
-    fn nth_one(self, word: u64, n: u64) -> u64 {
+    fn one(self, word: u64, number: u64) -> u64 {
         const ONES: u64 = 0x0101_0101_0101_0101;
         const TOPS: u64 = 0x8080_8080_8080_8080;
-        if n % 64 == 0 {
+        if number == 0 {
             return 0;
         }
-        let before = n - 1;
+        let before = u64::from(number.trailing_zeros());
         // Ones in each byte, then in each byte and all below it.
         let pairs = word - (word >> 1 & 0x5555_5555_5555_5555);
         let nibbles = (pairs & 0x3333_3333_3333_3333) + (pairs >> 2 & 0x3333_3333_3333_3333);
@@ -68,9 +68,9 @@ impl Bits for Bmi2 {
     const FAST: bool = true;
 
     #[inline(always)]
-    fn nth_one(self, word: u64, n: u64) -> u64 {
+    fn one(self, word: u64, number: u64) -> u64 {
         // SAFETY: a `Bmi2` is only made where the processor has BMI2.
-        unsafe { std::arch::x86_64::_pdep_u64(1u64.wrapping_shl(n as u32) >> 1, word) }
+        unsafe { std::arch::x86_64::_pdep_u64(number, word) }
     }
 
     #[inline(always)]
@@ -147,7 +147,7 @@ mod tests {
         type Out = (u64, u64);
         #[inline(always)]
         fn run<B: Bits>(self, bits: B) -> (u64, u64) {
-            (bits.nth_one(self.0, self.1), bits.gather(self.0, self.2))
+            (bits.one(self.0, self.1), bits.gather(self.0, self.2))
         }
     }
 
@@ -160,17 +160,17 @@ mod tests {
                 2 => mix64(i) | mix64(!i),
                 _ => 1 << (i / 4 % 64) | u64::from(i % 8 == 3) << 63,
             };
-            let n = mix64(i ^ 0x5555) % 65;
+            let n = mix64(i ^ 0x5555) % 64;
             let ones: Vec<u32> = (0..64).filter(|b| word >> b & 1 == 1).collect();
-            let expected = (n % 64).checked_sub(1);
-            let expected = expected.and_then(|n| ones.get(n as usize));
+            let expected = ones.get(n as usize).map_or(0, |b| 1 << b);
             let mask = mix64(i ^ 0xAAAA);
-            let portable = Both(word, n, mask).run(Portable);
-            assert_eq!(portable.0, expected.map_or(0, |b| 1 << b), "{word:x} {n}");
-            assert_eq!(dispatch_bits(Both(word, n, mask)), portable);
+            let portable = Both(word, 1 << n, mask).run(Portable);
+            assert_eq!(portable.0, expected, "{word:x} {n}");
+            assert_eq!(dispatch_bits(Both(word, 1 << n, mask)), portable);
         }
-        assert_eq!((Portable.nth_one(0, 0), Portable.nth_one(0, 1)), (0, 0));
-        assert_eq!(Portable.nth_one(u64::MAX, 63), 1 << 62);
+        assert_eq!((Portable.one(0, 0), Portable.one(5, 0)), (0, 0));
+        assert_eq!(dispatch_bits(Both(u64::MAX, 0, 0)).0, 0);
+        assert_eq!(Portable.one(u64::MAX, 1 << 63), 1 << 63);
         assert_eq!(Portable.gather(0b1011_0110, 0b1111_0000), 0b1011);
     }
 }
