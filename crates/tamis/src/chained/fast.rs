@@ -225,7 +225,7 @@ impl<const N: usize> Marks<N> {
             (bits.one(word, number(rest.min(64))), words)
         } else {
             // What is left of the number when the first word has had its share is 0 if that one has it.
-            let number = number(n);
+            let number = number(if self.shift > 0 { n.min(64) } else { n });
             let low = bits.one(self.words[0], number);
             let high = bits.one(self.words[1], number.wrapping_shr(self.ones[0] as u32));
             (low | high, 1 + u64::from(n > self.ones[0]))
