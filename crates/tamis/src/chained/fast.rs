@@ -176,6 +176,137 @@ impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
     }
 }
 
+/// How an insertion shortens the fingerprints of a block, by the slots it has: which bits of each word stay, and how many
+/// have gone before it.
+///
+/// The bits that go are the top ones of some fingerprints, as many as the new slot needs, 26 at most. Which fingerprints
+/// depends on the new slot's place only by whether it is itself among the longer ones: two rows for each number of slots.
+pub(super) struct Shrinking<const N: usize> {
+    rows: Vec<[u64; 32]>,
+}
+
+impl<const N: usize> Shrinking<N> {
+    /// Blocks with as many slots or more are rewritten by the plain code: less than one in a million, unless the filter
+    /// is overfull.
+    const SLOTS: u32 = N as u32 * 3 / 2;
+
+    fn new(shape: Shape<N>) -> Shrinking<N> {
+        let mut rows = Vec::new();
+        for slots in 0..Self::SLOTS {
+            let (old_short, old_longer) = widths(shape.array(), slots);
+            let (short, longer) = widths(shape.array(), slots + 1);
+            for among_longer in [0, 1] {
+                let mut row = [u64::MAX; 32];
+                let mut at = (shape.header() + slots) as usize;
+                for slot in 0..slots {
+                    let old = old_short + u32::from(slot < old_longer);
+                    let new = short + u32::from(slot + among_longer < longer);
+                    for bit in at + new as usize..at + old as usize {
+                        row[bit / 64] &= !(1 << (bit % 64));
+                    }
+                    at += old as usize;
+                }
+                let mut gone = 0;
+                for word in 0..16 {
+                    row[16 + word] = gone;
+                    gone += u64::from(row[word].count_zeros());
+                }
+                rows.push(row);
+            }
+        }
+        Shrinking { rows }
+    }
+}
+
+impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
+    pub(super) fn shrinking() -> Shrinking<N> {
+        Shrinking::new(Self::SHAPE)
+    }
+
+    /// The same block as [`Shape::inserted`], written in place; `None` if it is full, and then it is as it was.
+    #[inline(always)]
+    pub(super) fn insert<B: Bits>(
+        bits: B,
+        shrinking: &Shrinking<N>,
+        block: &mut [u8; N],
+        chain: u32,
+        remainder: u64,
+    ) -> Option<()> {
+        let found = Self::find(bits, block, chain);
+        let (start, slots) = (found.start, found.slots);
+        let flags = if REMOVABLE { block[N / 8] & 3 } else { 0 };
+        let [short, longer] = Self::WIDTHS[(slots + 1) as u8 as usize].map(u64::from);
+        let extra = start < longer;
+        let row = shrinking.rows.get(2 * slots as usize + usize::from(extra));
+        let (Some(row), true, 0) = (row, B::FAST && found.sound >= 0, flags) else {
+            return plain_insert::<N, REMOVABLE>(block, chain, remainder);
+        };
+        let words = N / 8;
+        block[chain as usize / 8] |= 1 << (chain % 8);
+        // First drop the bits that go.
+        let mut kept = [0; 17];
+        for j in 0..words {
+            kept[j] = bits.gather(word(block, 8 * j), row[j]);
+        }
+        let mut dense = [0; 16];
+        for j in 0..words {
+            let next = if j + 1 < words {
+                kept[j + 1] << 1 << (63 - row[17 + j] % 64)
+            } else {
+                0
+            };
+            dense[j] = kept[j] >> (row[16 + j] % 64) | next;
+        }
+        // Then move the end marks from here on by one, the fingerprints from here on by the new one's width as well.
+        let width = short + u64::from(extra);
+        let mark = Self::HEADER + start;
+        let place = Self::HEADER + slots + start * short + start.min(longer);
+        let (mut near, mut far) = (0, 0);
+        for j in 0..words {
+            let (after_mark, after_place) = (from(mark, j), from(place, j));
+            let here = dense[j] & !after_mark;
+            let by_one = dense[j] & after_mark & !after_place;
+            let by_more = dense[j] & after_place;
+            let moved = here
+                | by_one << 1
+                | near >> 63
+                | by_more << ((width + 1) % 64)
+                | far >> ((63 - width) % 64);
+            (near, far) = (by_one, by_more);
+            block[8 * j..8 * j + 8].copy_from_slice(&moved.to_le_bytes());
+        }
+        or_into(block, mark, 1 - found.present);
+        or_into(block, place + 1, remainder & ((1 << (width % 64)) - 1));
+        Some(())
+    }
+}
+
+/// The bits of word `j` from position `bit` of the block on.
+#[inline(always)]
+fn from(bit: u64, j: usize) -> u64 {
+    let shift = bit.saturating_sub(64 * j as u64);
+    if shift < 64 { u64::MAX << shift } else { 0 }
+}
+
+/// Sets up to 57 bits from a position on.
+#[inline(always)]
+fn or_into<const N: usize>(block: &mut [u8; N], bit: u64, value: u64) {
+    let byte = (bit as usize / 8).min(N - 8);
+    let set = word(block, byte) | value.wrapping_shl((bit - 8 * byte as u64) as u32);
+    block[byte..byte + 8].copy_from_slice(&set.to_le_bytes());
+}
+
+#[cold]
+#[inline(never)]
+fn plain_insert<const N: usize, const REMOVABLE: bool>(
+    block: &mut [u8; N],
+    chain: u32,
+    remainder: u64,
+) -> Option<()> {
+    *block = Default::<N, REMOVABLE>::SHAPE.inserted(block, chain, remainder)?;
+    Some(())
+}
+
 /// The words in which the first end marks lie; two, or three of a large block.
 ///
 /// A chain that has `rank` chains before it starts after the end mark of number `rank`, counted from 1. So that a rank
@@ -346,6 +477,56 @@ mod tests {
             }
         });
         assert!(yes > 1000);
+    }
+
+    struct Insert<'a, const N: usize, const REMOVABLE: bool> {
+        shrinking: &'a Shrinking<N>,
+        block: [u8; N],
+        chain: u32,
+        remainder: u64,
+    }
+    impl<const N: usize, const REMOVABLE: bool> BitsOp for Insert<'_, N, REMOVABLE> {
+        type Out = Option<[u8; N]>;
+        #[inline(always)]
+        fn run<B: Bits>(mut self, bits: B) -> Option<[u8; N]> {
+            Default::<N, REMOVABLE>::insert(
+                bits,
+                self.shrinking,
+                &mut self.block,
+                self.chain,
+                self.remainder,
+            )?;
+            Some(self.block)
+        }
+    }
+
+    fn insertions_agree<const N: usize, const REMOVABLE: bool>() {
+        let shape = Default::<N, REMOVABLE>::SHAPE;
+        let shrinking = &Default::<N, REMOVABLE>::shrinking();
+        blocks::<N, REMOVABLE>(|&block, x| {
+            for i in 0..4 {
+                let y = mix64(x ^ i);
+                let (chain, remainder) = (y as u32 % N as u32, y >> 30);
+                let insert = Insert::<N, REMOVABLE> {
+                    shrinking,
+                    block,
+                    chain,
+                    remainder,
+                };
+                let plain = shape.inserted(&block, chain, remainder);
+                assert_eq!(dispatch_bits(insert), plain, "{block:?} {chain}");
+            }
+        });
+    }
+
+    #[test]
+    fn insertions_write_what_the_plain_code_does() {
+        insertions_agree::<32, false>();
+        insertions_agree::<32, true>();
+        insertions_agree::<64, false>();
+        insertions_agree::<64, true>();
+        insertions_agree::<128, false>();
+        insertions_agree::<128, true>();
     }
 
     #[test]

@@ -67,7 +67,7 @@
 //!   two sizes, the counter that is not there. Removal differs: the paper's lets a bit of every longer slot match always.
 
 use super::block::{CAP, MOST_CHAINS, Shape, Slot};
-use super::fast::Default as Usual;
+use super::fast::{Default as Usual, Shrinking};
 use crate::bits::{fastrange, low_mask};
 use crate::buf::Buf;
 use crate::config::{Config, Param};
@@ -80,6 +80,7 @@ use crate::math;
 use crate::simd::{self, Bits, BitsOp, Probe as _};
 
 use std::any::Any;
+use std::sync::OnceLock;
 
 /// A TinySet; see [`TinySet`] and [`TinySetRemovable`]. Insert, count, merge; remove where `REMOVABLE`.
 ///
@@ -208,7 +209,7 @@ impl<const REMOVABLE: bool> TinySetOf<REMOVABLE> {
         shape.contains(&self.cells()[block], chain, remainder)
     }
 
-    fn insert_in<const N: usize>(&mut self, hash: u64) -> Result<(), Full> {
+    fn insert_plainly<const N: usize>(&mut self, hash: u64) -> Result<(), Full> {
         let (block, chain, remainder) = self.place(hash, self.chains);
         let (shape, len) = (self.shape::<N>(), self.len);
         let block = &mut self.table.make_mut().as_chunks_mut().0[block];
@@ -216,6 +217,31 @@ impl<const REMOVABLE: bool> TinySetOf<REMOVABLE> {
             .inserted(block, chain, remainder)
             .ok_or_else(|| full(shape, block, chain, len))?;
         self.len += 1;
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn insert_all<B: Bits, const N: usize>(&mut self, bits: B, hashes: &[u64]) -> Result<(), Full> {
+        let ahead = match self.size_in_bytes() {
+            bytes if bytes < simd::PREFETCH_FROM => hashes.len(),
+            _ => simd::AHEAD.min(hashes.len()),
+        };
+        let shrinking = shrinking::<N, REMOVABLE>();
+        let blocks = self.table.make_mut().as_chunks_mut::<N>().0;
+        for (i, &hash) in hashes.iter().enumerate() {
+            if let Some(&next) = hashes.get(i + ahead) {
+                prefetch(blocks, next);
+            }
+            let (block, chain, remainder) = Usual::<N, REMOVABLE>::place(hash, blocks.len() as u64);
+            let block = &mut blocks[block];
+            if Usual::<N, REMOVABLE>::insert(bits, shrinking, block, chain, remainder).is_none() {
+                let shape = Usual::<N, REMOVABLE>::SHAPE;
+                let full = full(shape, block, chain, self.len + i as u64).after(i);
+                self.len += i as u64;
+                return Err(full);
+            }
+        }
+        self.len += hashes.len() as u64;
         Ok(())
     }
 
@@ -319,6 +345,18 @@ impl<const REMOVABLE: bool> TinySetOf<REMOVABLE> {
             }
         }
         sum / (self.blocks as f64 * f64::from(self.chains))
+    }
+}
+
+/// The table that insertions into usual blocks use, made on the first.
+#[inline(always)]
+fn shrinking<const N: usize, const REMOVABLE: bool>() -> &'static Shrinking<N> {
+    static TABLES: [OnceLock<Box<dyn Any + Send + Sync>>; 6] = [const { OnceLock::new() }; 6];
+    let table = &TABLES[2 * (N / 64) + usize::from(REMOVABLE)];
+    let table = table.get_or_init(|| Box::new(Usual::<N, REMOVABLE>::shrinking()));
+    match table.downcast_ref() {
+        Some(table) => table,
+        None => unreachable!("each size and kind has its own"),
     }
 }
 
@@ -466,7 +504,34 @@ impl<const REMOVABLE: bool> Filter for TinySetOf<REMOVABLE> {
 
 impl<const REMOVABLE: bool> Insert for TinySetOf<REMOVABLE> {
     fn insert(&mut self, hash: u64) -> Result<(), Full> {
-        sized!(self.block, N => self.insert_in::<N>(hash))
+        self.insert_batch(&[hash])
+    }
+
+    fn insert_batch(&mut self, hashes: &[u64]) -> Result<(), Full> {
+        if self.is_usual() {
+            let filter = self;
+            return simd::dispatch_bits(Insertions { filter, hashes });
+        }
+        for (i, &hash) in hashes.iter().enumerate() {
+            sized!(self.block, N => self.insert_plainly::<N>(hash))
+                .map_err(|full| full.after(i))?;
+        }
+        Ok(())
+    }
+}
+
+struct Insertions<'a, const REMOVABLE: bool> {
+    filter: &'a mut TinySetOf<REMOVABLE>,
+    hashes: &'a [u64],
+}
+
+impl<const REMOVABLE: bool> BitsOp for Insertions<'_, REMOVABLE> {
+    type Out = Result<(), Full>;
+
+    #[inline(always)]
+    fn run<B: Bits>(self, bits: B) -> Result<(), Full> {
+        let Insertions { filter, hashes } = self;
+        sized!(filter.block, N => filter.insert_all::<B, N>(bits, hashes))
     }
 }
 
