@@ -68,7 +68,7 @@
 
 use super::block::{CAP, MOST_CHAINS, Shape, Slot};
 use super::fast::{Default as Usual, Shrinking};
-use crate::bits::{fastrange, low_mask};
+use crate::bits::fastrange;
 use crate::buf::Buf;
 use crate::config::{Config, Param};
 use crate::error::{
@@ -327,25 +327,6 @@ impl<const REMOVABLE: bool> TinySetOf<REMOVABLE> {
         self.len += other.len;
         Ok(())
     }
-
-    /// The share of all hashes that the filter contains.
-    fn covered<const N: usize>(&self) -> f64 {
-        let shape = self.shape::<N>();
-        let mut slots = Vec::new();
-        let mut sum = 0.0;
-        for block in self.cells::<N>() {
-            slots.clear();
-            shape.read(block, &mut slots);
-            for (i, slot) in slots.iter().enumerate() {
-                // Within a chain widths never grow: what a later slot of it covers is counted there.
-                let mut later = slots[i + 1..].iter().take_while(|s| s.chain == slot.chain);
-                if !later.any(|s| s.fingerprint == slot.fingerprint & low_mask(s.width)) {
-                    sum += math::fingerprint_fpr(slot.width);
-                }
-            }
-        }
-        sum / (self.blocks as f64 * f64::from(self.chains))
-    }
 }
 
 /// The table that insertions into usual blocks use, made on the first.
@@ -477,7 +458,12 @@ impl<const REMOVABLE: bool> Filter for TinySetOf<REMOVABLE> {
 
     /// Exact for the bits that are set.
     fn fpr(&self) -> f64 {
-        sized!(self.block, N => self.covered::<N>())
+        sized!(self.block, N => {
+            let mut slots = Vec::new();
+            let cover = |block| self.shape::<N>().coverage(block, &mut slots);
+            let covered: f64 = self.cells().iter().map(cover).sum();
+            covered / (self.blocks as f64 * f64::from(self.chains))
+        })
     }
 
     #[inline(always)]
@@ -689,5 +675,216 @@ impl<const REMOVABLE: bool> Kind for TinySetOf<REMOVABLE> {
 
     fn try_merge(&mut self, other: &Self) -> Option<Result<(), MergeError>> {
         Some(self.merge(other))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bits::mix64;
+
+    fn build<const REMOVABLE: bool>(config: &Config, keys: u64) -> TinySetOf<REMOVABLE> {
+        let mut hashes: Vec<u64> = (0..keys).map(mix64).collect();
+        <TinySetOf<REMOVABLE> as Kind>::build(config, &mut hashes).unwrap()
+    }
+
+    #[test]
+    fn both_ways_to_place_a_hash_agree_up_to_the_most_blocks() {
+        fn check<const N: usize>() {
+            for blocks in [
+                1,
+                2,
+                3,
+                1000,
+                3 << 29,
+                (1 << 31) + 1,
+                1 << 32,
+                most_blocks(N as u32),
+            ] {
+                let mut filter = TinySet::with_shape(1, N as u32, N as u32).unwrap();
+                filter.blocks = blocks;
+                for i in 0..10_000 {
+                    let (hash, chains) = (mix64(i), N as u32);
+                    let (block, chain, remainder) = filter.place(hash, chains);
+                    let usual = Usual::<N, false>::place(hash, blocks);
+                    assert_eq!((block, chain), (usual.0, usual.1));
+                    assert_eq!(remainder, usual.2 & ((1 << CAP) - 1));
+                    assert!((block as u64) < blocks && chain < chains);
+                }
+            }
+        }
+        check::<32>();
+        check::<64>();
+        check::<128>();
+    }
+
+    #[test]
+    fn chain_and_remainder_are_spread_evenly_at_any_number_of_blocks() {
+        for (blocks, chains) in [
+            (1, 64),
+            (1000, 64),
+            (3 << 29, 64),
+            (1 << 33, 64),
+            (1 << 30, 100),
+        ] {
+            let mut filter = TinySet::with_shape(1, 64, 64).unwrap();
+            filter.blocks = blocks;
+            let draws = 1u64 << 20;
+            let mut cells = vec![0f64; chains as usize * 64];
+            for i in 0..draws {
+                let (_, chain, remainder) = filter.place(mix64(i), chains);
+                cells[chain as usize * 64 + remainder as usize % 64] += 1.0;
+            }
+            let expected = draws as f64 / cells.len() as f64;
+            let chi2: f64 = cells
+                .iter()
+                .map(|c| (c - expected).powi(2) / expected)
+                .sum();
+            let df = cells.len() as f64 - 1.0;
+            // Laurent–Massart upper bound at 1e-9.
+            let most = df + 2.0 * (20.7 * df).sqrt() + 41.4;
+            assert!(chi2 <= most, "{blocks} blocks: {chi2} at df {df}");
+        }
+    }
+
+    #[test]
+    fn a_block_starts_on_a_line_and_an_operation_stays_in_it() {
+        let mut filter = build::<true>(&Config::new(5000), 5000);
+        assert_eq!(filter.table.as_ptr().addr() % 64, 0);
+        for i in 0..1000 {
+            let hash = mix64(!i);
+            let before = filter.table.to_vec();
+            let block = filter.place(hash, filter.chains).0;
+            for remove in [false, true] {
+                if remove {
+                    assert!(filter.remove(hash));
+                } else {
+                    filter.insert(hash).unwrap();
+                }
+                let outside =
+                    |table: &[u8]| [&table[..block * 64], &table[block * 64 + 64..]].concat();
+                assert_eq!(outside(&before), outside(&filter.table));
+            }
+        }
+    }
+
+    #[test]
+    fn a_bulk_build_holds_what_single_insertions_hold() {
+        for text in [
+            "",
+            "block=32",
+            "block=128",
+            "chains=80",
+            "block=32,chains=10",
+        ] {
+            let config: Config = format!("capacity=3000,fpr=0.01,{text}").parse().unwrap();
+            let bulk = build::<false>(&config, 3000);
+            let mut single = build::<false>(&config, 0);
+            for i in 0..3000 {
+                single.insert(mix64(i)).unwrap();
+            }
+            assert_eq!(bulk.len, single.len);
+            assert!((bulk.fpr() / single.fpr() - 1.0).abs() < 0.02, "{text}");
+            for i in 0..30_000 {
+                assert_eq!(bulk.count(mix64(i)) > 0, bulk.contains(mix64(i)));
+                assert!(i >= 3000 || bulk.contains(mix64(i)) && single.contains(mix64(i)));
+            }
+        }
+    }
+
+    #[test]
+    fn small_filters_keep_their_rate_and_need_no_more_than_large_ones() {
+        for keys in [1, 2, 10, 57, 58, 100, 114, 500, 5000, 60_000] {
+            let mut mean = 0.0;
+            let filters = 4 + 20_000 / keys;
+            for seed in 0..filters {
+                let mut hashes: Vec<u64> = (0..keys).map(|i| mix64(seed << 40 | i)).collect();
+                let filter = <TinySet as Kind>::build(&Config::new(keys), &mut hashes).unwrap();
+                assert!(filter.blocks as f64 <= (keys as f64 / 57.0).ceil());
+                mean += filter.fpr() / filters as f64;
+            }
+            assert!(mean <= 0.01 * 1.05, "{keys} keys: {mean}");
+        }
+    }
+
+    #[test]
+    fn copies_of_one_key_are_refused_as_such() {
+        let mut filter = build::<false>(&Config::new(1000), 500);
+        let held = filter.len();
+        let full = (0..1000)
+            .find_map(|_| filter.insert(mix64(3)).err())
+            .unwrap();
+        assert!(matches!(full.kind(), FullKind::Duplicates(copies) if copies > 224));
+        assert!(filter.len() > held && full.len() == filter.len());
+        assert!((0..500).all(|i| filter.contains(mix64(i))));
+        let many = vec![mix64(3); 1000];
+        let mut filter = build::<false>(&Config::new(1000), 0);
+        let full = filter.insert_batch(&many).unwrap_err();
+        assert_eq!((full.accepted(), filter.len()), (448, 448));
+        let refused = <TinySet as Kind>::build(&Config::new(1000), &mut many.clone());
+        assert!(matches!(
+            refused.unwrap_err().kind(),
+            BuildErrorKind::Full(_)
+        ));
+    }
+
+    #[test]
+    fn what_cannot_be_built_is_refused_before_memory_is_taken() {
+        let kind = |config: &str| {
+            let config: Config = config.parse().unwrap();
+            <TinySet as Kind>::build(&config, &mut []).unwrap_err()
+        };
+        let parameter = |text| matches!(kind(text).kind(), BuildErrorKind::Parameter { .. });
+        assert!(parameter("block=48") && parameter("chains=8") && parameter("chains=129"));
+        assert!(parameter("block=32,chains=65") && parameter("chains=many"));
+        let huge = kind("capacity=4000000000000,fpr=0.01");
+        assert!(
+            matches!(huge.kind(), BuildErrorKind::TooLarge { .. }),
+            "{huge}"
+        );
+        let exact = kind("capacity=10,fpr=1e-12");
+        assert!(
+            matches!(exact.kind(), BuildErrorKind::Unreachable { .. }),
+            "{exact}"
+        );
+    }
+
+    #[test]
+    fn a_union_holds_both_and_is_refused_whole() {
+        for config in ["", "block=32", "block=128", "chains=33"] {
+            let config: Config = format!("capacity=4000,fpr=0.01,{config}").parse().unwrap();
+            let (mut a, mut b) = (build::<true>(&config, 2000), build::<true>(&config, 0));
+            for i in 1500..4000 {
+                b.insert(mix64(i)).unwrap();
+            }
+            // Free slots on one side, and repeats of 500 keys.
+            for i in 0..1000 {
+                assert!(a.remove(mix64(i)));
+            }
+            a.merge(&b).unwrap();
+            assert_eq!(a.len(), 3500);
+            assert!((1000..4000).all(|i| a.contains(mix64(i))), "{config}");
+            assert!((1500..2000).all(|i| a.count(mix64(i)) >= 2));
+            for i in (1000..4000).chain(1500..2000) {
+                assert!(a.remove(mix64(i)));
+            }
+            assert!(a.is_empty() && a.table.iter().all(|&byte| byte == 0));
+        }
+        let mut a = build::<false>(&Config::new(100), 100);
+        let mut b = a.clone();
+        let copies = |n| vec![mix64(7); n];
+        a.insert_batch(&copies(300)).unwrap();
+        b.insert_batch(&copies(300)).unwrap();
+        let before = a.table.to_vec();
+        assert!(matches!(
+            a.merge(&b).unwrap_err().kind(),
+            MergeErrorKind::Full(_)
+        ));
+        assert_eq!((&*a.table, a.len()), (&before[..], 400));
+        let other = build::<false>(&Config::new(10_000), 0);
+        assert!(matches!(
+            a.merge(&other).unwrap_err().kind(),
+            MergeErrorKind::Parameter { .. }
+        ));
     }
 }

@@ -35,9 +35,10 @@ impl Bits for Portable {
         // Ones in each byte, then in each byte and all below it.
         let pairs = word - (word >> 1 & 0x5555_5555_5555_5555);
         let nibbles = (pairs & 0x3333_3333_3333_3333) + (pairs >> 2 & 0x3333_3333_3333_3333);
-        let sums = (nibbles + (nibbles >> 4) & 0x0F0F_0F0F_0F0F_0F0F).wrapping_mul(ONES);
+        let bytes = (nibbles + (nibbles >> 4)) & 0x0F0F_0F0F_0F0F_0F0F;
+        let sums = bytes.wrapping_mul(ONES);
         // The bytes that end before the wanted one keep their top bit.
-        let skip = 8 * (((before * ONES | TOPS) - sums & TOPS).count_ones());
+        let skip = 8 * ((((before * ONES) | TOPS) - sums) & TOPS).count_ones();
         if skip == 64 {
             return 0;
         }
