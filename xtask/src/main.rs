@@ -1,2 +1,75 @@
-//! xtask
-fn main() {}
+//! `cargo xtask …`: what a shell script would otherwise do.
+
+mod lint;
+mod python;
+mod tables;
+mod test;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+const HELP: &str = "\
+cargo xtask test     set up what the tests need, then run all of them
+cargo xtask lint     formatting, clippy, documentation, house rules
+cargo xtask tables   regenerate the table of kinds in README.md (measures; takes a minute)
+";
+
+/// A step that failed, as a sentence.
+type Failure = String;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let result = match arguments.first().map(String::as_str) {
+        Some("test") => test::all(),
+        Some("lint") => lint::all(),
+        Some("tables") => tables::regenerate(),
+        Some("help" | "--help" | "-h") => {
+            print!("{HELP}");
+            Ok(())
+        }
+        other => Err(format!(
+            "no task is called `{}`\n\n{HELP}",
+            other.unwrap_or_default()
+        )),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("xtask: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The workspace's root.
+fn root() -> PathBuf {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
+    manifest.parent().unwrap_or(manifest).to_path_buf()
+}
+
+/// The cargo that runs this.
+fn cargo() -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root());
+    command
+}
+
+/// Shows a command, runs it, and fails if it does.
+fn run(command: &mut Command) -> Result<(), Failure> {
+    let words: Vec<_> = std::iter::once(command.get_program())
+        .chain(command.get_args())
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let line = words.join(" ");
+    eprintln!("\n── {line}");
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("`{line}` failed ({status})")),
+        Err(e) => Err(format!("`{line}` could not be started: {e}")),
+    }
+}
+
+/// Whether a command runs and succeeds; its output is not shown.
+fn succeeds(command: &mut Command) -> bool {
+    command.output().is_ok_and(|output| output.status.success())
+}

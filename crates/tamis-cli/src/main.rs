@@ -1,2 +1,56 @@
-//! The program.
-fn main() {}
+//! The program `tamis`: build, check and inspect approximate-membership filters.
+//!
+//! Data goes to standard output, talk to standard error. Exit codes are grep's, with two more: 0 some line passed or
+//! all went well, 1 no line passed, 2 usage, 3 a damaged filter file, 4 input or output failed.
+
+mod choice;
+mod cmd;
+mod failure;
+mod input;
+mod output;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::failure::Failure;
+
+/// Approximate-membership filters: is this key in that set? "No" is certain, "yes" is wrong at a small, known rate.
+#[derive(Parser)]
+#[command(
+    name = "tamis",
+    version,
+    before_help = "Examples:
+  tamis build blocklist.txt -o blocklist.tamis    make a filter of a list of keys
+  tamis check blocklist.tamis visits.txt          print the visits that are on the list
+  tamis info blocklist.tamis                      what is in the file
+  tamis kinds                                     which filters there are",
+    after_help = "Exit codes:
+  0  done; check: some line passed
+  1  check: no line passed
+  2  usage: an argument is wrong
+  3  a file is no filter, or a damaged one
+  4  reading or writing failed"
+)]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    Build(cmd::build::Args),
+    Check(cmd::check::Args),
+    Info(cmd::info::Args),
+    Kinds(cmd::kinds::Args),
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().verb {
+        Verb::Build(args) => cmd::build::run(&args),
+        Verb::Check(args) => cmd::check::run(&args),
+        Verb::Info(args) => cmd::info::run(&args),
+        Verb::Kinds(args) => cmd::kinds::run(&args),
+    };
+    result.unwrap_or_else(Failure::report)
+}

@@ -159,7 +159,7 @@ impl<T: Word> Buf<T> {
             unsafe {
                 bytes
                     .as_ptr()
-                    .copy_to_nonoverlapping(words.as_mut_ptr().cast(), bytes.len())
+                    .copy_to_nonoverlapping(words.as_mut_ptr().cast(), bytes.len());
             };
             for word in words {
                 *word = word.little_endian();
@@ -207,22 +207,18 @@ impl<T: Word> Buf<T> {
 
     /// The words as little-endian bytes: in place on little-endian machines.
     pub(crate) fn to_bytes(&self) -> Cow<'_, [u8]> {
-        let view = |words: &[T]| {
-            // SAFETY: integers have no padding and any address suits a byte; the slice covers the same memory.
-            unsafe {
-                slice::from_raw_parts(words.as_ptr().cast::<u8>(), size_of_val(words))
-                    as *const [u8]
-            }
-        };
         if cfg!(target_endian = "little") {
-            // SAFETY: the pointer comes from `&self`'s own words, valid for as long as `self` is borrowed.
-            Cow::Borrowed(unsafe { &*view(self) })
-        } else {
-            let swapped: Vec<T> = self.iter().map(|w| w.little_endian()).collect();
-            // SAFETY: `swapped` lives until the copy is made.
-            Cow::Owned(unsafe { &*view(&swapped) }.to_vec())
+            return Cow::Borrowed(bytes_of(self));
         }
+        let swapped: Vec<T> = self.iter().map(|word| word.little_endian()).collect();
+        Cow::Owned(bytes_of(&swapped).to_vec())
     }
+}
+
+/// The memory of some words.
+fn bytes_of<T: Word>(words: &[T]) -> &[u8] {
+    // SAFETY: integers have no padding, any address suits a byte, and the bytes are borrowed as the words are.
+    unsafe { slice::from_raw_parts(words.as_ptr().cast::<u8>(), size_of_val(words)) }
 }
 
 impl<T: Word> Deref for Buf<T> {

@@ -35,6 +35,7 @@ pub struct Config {
     kind: Option<String>,
     capacity: u64,
     fpr: f64,
+    threads: usize,
     /// In the order given; a later value replaces an earlier one of the same name.
     params: Vec<(String, String)>,
 }
@@ -49,6 +50,7 @@ impl Config {
             kind: None,
             capacity,
             fpr: Config::DEFAULT_FPR,
+            threads: 1,
             params: Vec::new(),
         }
     }
@@ -80,6 +82,19 @@ impl Config {
         self.params.retain(|(known, _)| known != name);
         self.params.push((name.to_string(), value.to_string()));
         self
+    }
+
+    /// Sets how many threads a builder may use, as far as its kind can; 1 where nothing is said. The outcome is the same
+    /// whatever the number, so it is no part of the text form.
+    #[must_use]
+    pub fn threads(mut self, threads: usize) -> Config {
+        self.threads = threads;
+        self
+    }
+
+    /// How many threads a builder may use.
+    pub fn get_threads(&self) -> usize {
+        self.threads
     }
 
     /// The kind's name, if one is given.

@@ -12,7 +12,7 @@ use std::io;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full {
     kind: FullKind,
-    len: u64,
+    keys: u64,
     accepted: usize,
 }
 
@@ -27,10 +27,10 @@ pub enum FullKind {
 }
 
 impl Full {
-    pub(crate) fn new(kind: FullKind, len: u64) -> Full {
+    pub(crate) fn new(kind: FullKind, keys: u64) -> Full {
         Full {
             kind,
-            len,
+            keys,
             accepted: 0,
         }
     }
@@ -45,8 +45,8 @@ impl Full {
     }
 
     /// How many keys the filter holds.
-    pub fn len(&self) -> u64 {
-        self.len
+    pub fn keys(&self) -> u64 {
+        self.keys
     }
 
     /// How many hashes of the batch were inserted before the one that was refused; 0 for a single insertion.
@@ -62,7 +62,7 @@ impl fmt::Display for Full {
                 write!(
                     f,
                     "the filter is full at {} keys; build a larger one (a higher capacity)",
-                    self.len
+                    self.keys
                 )
             }
             FullKind::Duplicates(limit) => write!(
@@ -212,6 +212,9 @@ impl fmt::Display for BuildError {
             BuildErrorKind::Fpr(fpr) => {
                 write!(f, "a false-positive rate of {fpr} makes no filter; give one above 0 and below 1, such as 0.01")
             }
+            BuildErrorKind::HashFloor { least, .. } if *least >= 1.0 => f.write_str(
+                "so many keys cannot be told apart by a 64-bit hash at any rate; lower the capacity",
+            ),
             BuildErrorKind::HashFloor { fpr, least } => write!(
                 f,
                 "a false-positive rate of {fpr:e} is below what a 64-bit hash can promise for so many keys; the lowest is {least:e}"

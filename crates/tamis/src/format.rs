@@ -535,6 +535,23 @@ pub(crate) fn open(owner: &Bytes) -> Result<(Header, Decoder<'_>), DecodeError> 
     ))
 }
 
+/// Whether bytes start as a tamis file does, be it whole, cut short or damaged: for telling a filter from other files.
+///
+/// Give the first eight bytes, or all that there are. Either half of the signature is enough, and neither occurs in
+/// text, so that one wrong byte does not make a filter pass for something else.
+///
+/// ```
+/// let filter: tamis::Keyed<tamis::Bloom> = tamis::Keyed::new(&tamis::Config::new(10))?;
+/// assert!(tamis::looks_like_filter(&filter.to_bytes()));
+/// assert!(!tamis::looks_like_filter(b"example.com\r\n"));
+/// # Ok::<(), tamis::BuildError>(())
+/// ```
+pub fn looks_like_filter(start: &[u8]) -> bool {
+    let start = &start[..start.len().min(MAGIC.len())];
+    let cut_short = !start.is_empty() && MAGIC.starts_with(start);
+    cut_short || start.starts_with(&MAGIC[..4]) || start.get(4..) == Some(&MAGIC[4..])
+}
+
 /// The file length that the first bytes announce; an error if they are not a filter's.
 pub(crate) fn announced_len(start: &[u8]) -> Result<u64, DecodeError> {
     if start.len() < 24 || start[..8] != MAGIC {
@@ -589,4 +606,39 @@ pub fn repair_checksums(bytes: &mut [u8]) {
     bytes[footer - 8..footer].copy_from_slice(&xxh3_64_with_seed(&table, TABLE_SEED).to_le_bytes());
     bytes[footer..footer + 8].copy_from_slice(&(file_len as u64).to_le_bytes());
     bytes[footer + 8..].copy_from_slice(&FOOTER_MAGIC);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_damaged_signature_still_looks_like_a_filter() {
+        for at in 0..8 {
+            for value in 0..=255 {
+                let mut start = MAGIC;
+                start[at] = value;
+                assert!(looks_like_filter(&start), "byte {at} is {value}");
+            }
+            assert!(looks_like_filter(&MAGIC[..=at]), "{at} bytes follow");
+        }
+        assert!(
+            looks_like_filter(b"\x89TMS\n\x1A\nx"),
+            "line ends converted"
+        );
+    }
+
+    #[test]
+    fn text_does_not_look_like_a_filter() {
+        for text in [
+            "",
+            "T",
+            "TMS\r\n",
+            "ATMS\r\nx\n",
+            "four\r\n\r\n",
+            "\u{89}TMS\r\n",
+        ] {
+            assert!(!looks_like_filter(text.as_bytes()), "{text:?}");
+        }
+    }
 }

@@ -91,6 +91,22 @@ impl Hashing {
         key.hash_with(self)
     }
 
+    /// The name of the hash function.
+    pub const fn function(&self) -> &'static str {
+        match self.0 {
+            Scheme::Fast { .. } => "XXH3-64",
+            Scheme::Secret { .. } => "SipHash-1-3",
+        }
+    }
+
+    /// The seed; `None` where a secret takes its place.
+    pub const fn seed(&self) -> Option<u64> {
+        match self.0 {
+            Scheme::Fast { seed } => Some(seed),
+            Scheme::Secret { .. } => None,
+        }
+    }
+
     /// Whether two filters hash every key alike. Where the secret is kept plays no part.
     pub fn agrees_with(&self, other: &Hashing) -> bool {
         match (&self.0, &other.0) {
@@ -262,6 +278,16 @@ mod tests {
         for i in 0..4 {
             assert!(!hashes[..i].contains(&hashes[i]));
         }
+    }
+
+    #[test]
+    fn a_seed_is_told_and_a_secret_is_not() {
+        assert_eq!(Hashing::fast(7).seed(), Some(7));
+        assert_eq!(Hashing::secret([7; 16]).seed(), None);
+        assert_ne!(
+            Hashing::fast(0).function(),
+            Hashing::secret([0; 16]).function()
+        );
     }
 
     #[test]

@@ -166,7 +166,7 @@ impl<F: Stored> Keyed<F> {
             .clone()
             .capacity(config.get_capacity().max(hashes.len() as u64));
         Ok(Keyed::from_filter(
-            F::build(&config, &mut hashes)?,
+            F::from_hashes(&config, &mut hashes)?,
             hashing,
             &config,
         ))
@@ -191,7 +191,7 @@ impl<F: Stored> Keyed<F> {
     /// The sink's own.
     pub fn write_to(&self, mut out: impl Write) -> io::Result<()> {
         let mut encoder = Encoder::default();
-        self.filter.encode(&mut encoder);
+        self.filter.write_parts(&mut encoder);
         let (kind, kind_version) = self.filter.identity();
         let hashing = FileHashing::Known(self.hashing);
         let header = Header {
@@ -217,7 +217,7 @@ impl<F: Stored> Keyed<F> {
     /// How many bytes the file has.
     pub fn file_len(&self) -> u64 {
         let mut encoder = Encoder::default();
-        self.filter.encode(&mut encoder);
+        self.filter.write_parts(&mut encoder);
         encoder.file_len()
     }
 
@@ -297,7 +297,7 @@ impl<F: Stored> Keyed<F> {
     fn open_shared(bytes: &Bytes, given: Option<&Hashing>) -> Result<Keyed<F>, DecodeError> {
         let (header, mut decoder) = format::open(bytes)?;
         let hashing = header.hashing.resolve(given)?;
-        let filter = F::decode(header.kind, header.kind_version, &mut decoder)?;
+        let filter = F::read_parts(header.kind, header.kind_version, &mut decoder)?;
         decoder.finish()?;
         Ok(Keyed {
             filter,
@@ -340,26 +340,28 @@ fn read_aligned(mut input: impl Read, size: u64) -> Result<Bytes, DecodeError> {
 }
 
 /// What [`Keyed`] needs of a filter to build and store it: every [`Kind`], and [`AnyFilter`](crate::AnyFilter).
+///
+/// Its methods have names of their own, so that `use tamis::*` leaves those of `Kind` unambiguous.
 pub trait Stored: Filter + Sized {
     /// See [`Kind::build`].
     #[doc(hidden)]
-    fn build(config: &Config, hashes: &mut [u64]) -> Result<Self, BuildError>;
+    fn from_hashes(config: &Config, hashes: &mut [u64]) -> Result<Self, BuildError>;
     /// The kind's id and layout version.
     #[doc(hidden)]
     fn identity(&self) -> (u16, u16);
     /// See [`Kind::encode`].
     #[doc(hidden)]
-    fn encode<'a>(&'a self, out: &mut Encoder<'a>);
+    fn write_parts<'a>(&'a self, out: &mut Encoder<'a>);
     /// See [`Kind::decode`].
     #[doc(hidden)]
-    fn decode(id: u16, version: u16, input: &mut Decoder<'_>) -> Result<Self, DecodeError>;
+    fn read_parts(id: u16, version: u16, input: &mut Decoder<'_>) -> Result<Self, DecodeError>;
     /// See [`Kind::try_merge`].
     #[doc(hidden)]
     fn merge_stored(&mut self, other: &Self) -> Result<(), MergeError>;
 }
 
 impl<F: Kind> Stored for F {
-    fn build(config: &Config, hashes: &mut [u64]) -> Result<F, BuildError> {
+    fn from_hashes(config: &Config, hashes: &mut [u64]) -> Result<F, BuildError> {
         Kind::build(config, hashes)
     }
 
@@ -367,11 +369,11 @@ impl<F: Kind> Stored for F {
         (F::ID, F::VERSION)
     }
 
-    fn encode<'a>(&'a self, out: &mut Encoder<'a>) {
+    fn write_parts<'a>(&'a self, out: &mut Encoder<'a>) {
         Kind::encode(self, out);
     }
 
-    fn decode(id: u16, version: u16, input: &mut Decoder<'_>) -> Result<F, DecodeError> {
+    fn read_parts(id: u16, version: u16, input: &mut Decoder<'_>) -> Result<F, DecodeError> {
         if id != F::ID {
             return Err(DecodeErrorKind::OtherKind {
                 expected: F::ID,

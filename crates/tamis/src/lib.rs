@@ -60,7 +60,7 @@ pub use error::{
     MergeErrorKind,
 };
 pub use filter::{Count, Filter, Insert, Kind, Merge, Remove};
-pub use format::{Decoder, Encoder};
+pub use format::{Decoder, Encoder, looks_like_filter};
 pub use key::{Hashing, Key};
 pub use keyed::{Keyed, Stored};
 pub use peel::{BinaryFuse, BinaryFuse8, BinaryFuse16, BinaryFuse32};
@@ -70,6 +70,7 @@ pub use registry::{AnyFilter, Capabilities, KINDS, KindInfo, kind};
 #[doc(hidden)]
 pub mod testing {
     pub use crate::format::repair_checksums;
+    pub use crate::registry::size_of_box;
     pub use crate::simd::force_portable;
 }
 

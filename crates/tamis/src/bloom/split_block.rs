@@ -292,3 +292,101 @@ impl Lane for u64 {
         self.count_ones()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bits::mix64;
+
+    #[test]
+    fn sizes_are_those_of_the_formula() {
+        // Bits/key: 256-bit blocks 10.53 at 1 % and 12.85 at 2⁻⁸, 512-bit blocks 10.10 and 12.18.
+        fn bits_per_key<L: Lane>(fpr: f64) -> f64 {
+            let filter = SplitBlock::<L>::build(&Config::new(1_000_000).fpr(fpr), &mut []).unwrap();
+            filter.lanes.len() as f64 * f64::from(L::BITS) / 1e6
+        }
+        let eighth = 1.0 / 256.0;
+        let got = [bits_per_key::<u32>(0.01), bits_per_key::<u32>(eighth)];
+        assert!(
+            (got[0] - 10.53).abs() < 0.006 && (got[1] - 12.85).abs() < 0.006,
+            "{got:?}"
+        );
+        let got = [bits_per_key::<u64>(0.01), bits_per_key::<u64>(eighth)];
+        assert!(
+            (got[0] - 10.10).abs() < 0.006 && (got[1] - 12.18).abs() < 0.006,
+            "{got:?}"
+        );
+    }
+
+    #[test]
+    fn blocks_of_256_bits_have_the_bits_that_parquet_describes() {
+        // The specification's own arithmetic, one lane at a time.
+        let mut filter = SplitBlock256::build(&Config::new(1000), &mut []).unwrap();
+        let z = filter.blocks().len() as u64;
+        let mut expected = vec![[0u32; 8]; z as usize];
+        for i in 0..1000 {
+            let hash = mix64(i);
+            filter.insert(hash).unwrap();
+            let block = (((hash >> 32) * z) >> 32) as usize;
+            for lane in 0..8 {
+                let product = ((hash & 0xffff_ffff) * u64::from(SALTS[lane])) & 0xffff_ffff;
+                expected[block][lane] |= 1 << (product >> 27);
+            }
+        }
+        assert_eq!(filter.blocks(), &expected[..]);
+    }
+
+    #[test]
+    fn a_key_sets_one_bit_in_every_lane() {
+        for i in 0..10_000 {
+            assert!(
+                SplitBlock::<u32>::mask(mix64(i))
+                    .iter()
+                    .all(|lane| lane.count_ones() == 1)
+            );
+            assert!(
+                SplitBlock::<u64>::mask(mix64(i))
+                    .iter()
+                    .all(|lane| lane.count_ones() == 1)
+            );
+        }
+    }
+
+    #[test]
+    fn blocks_are_found_in_ranges_of_any_size() {
+        for blocks in [1, 2, 3, 1000, 3 << 29, (1 << 31) - 1] {
+            check::<u32>(blocks);
+        }
+        for blocks in [
+            1,
+            2,
+            3,
+            1000,
+            3 << 29,
+            (1 << 31) + 1,
+            (1 << 32) - 1,
+            1 << 32,
+        ] {
+            check::<u64>(blocks);
+        }
+        fn check<L: Lane>(blocks: u64) {
+            let upper = (0..10_000).filter(|&i| {
+                let block = L::block(mix64(i), blocks);
+                assert!(block < blocks);
+                block >= blocks / 2
+            });
+            let upper = upper.count() as f64;
+            let expected = 10_000.0 * (blocks - blocks / 2) as f64 / blocks as f64;
+            assert!(
+                (upper - expected).abs() <= 300.0,
+                "{blocks} blocks: {upper} in the upper half"
+            );
+        }
+    }
+
+    #[test]
+    fn more_blocks_than_parquet_allows_are_refused_before_any_memory_is_taken() {
+        let error = SplitBlock256::build(&Config::new(1 << 40), &mut []).unwrap_err();
+        assert!(error.to_string().contains("2147483647"), "{error}");
+    }
+}

@@ -92,7 +92,7 @@ impl Bloom {
     /// in.
     ///
     /// At half fill the standard error is 0.08 % of the keys for 2²⁰ bits and `k` = 7; see
-    /// [`math::bloom_estimate`](crate::math::bloom_estimate).
+    /// [`math::bloom_estimate`].
     pub fn estimate_len(&self) -> Option<f64> {
         Some(math::bloom_estimate(self.bits(), self.ones(), self.k)).filter(|keys| keys.is_finite())
     }

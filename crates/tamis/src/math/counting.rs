@@ -33,7 +33,7 @@ pub fn counting_overflow_bound(counter_bits: u32) -> f64 {
 /// Kanizo, Keslassy 2012). `NaN` unless `cells_per_key > 0`; 1 when `k` or
 /// `increments` is 0.
 pub fn vi_counting_fpr(cells_per_key: f64, k: u32, increments: u32) -> f64 {
-    if !(cells_per_key > 0.0) {
+    if cells_per_key.is_nan() || cells_per_key <= 0.0 {
         return f64::NAN;
     }
     if k == 0 || increments == 0 {
@@ -71,10 +71,9 @@ pub fn vi_counting_size(fpr: f64, increments: u32) -> Option<(f64, u32)> {
 ///
 /// `P[S > 2^counter_bits - 1]`, S the sum of `Poisson(mean)` increments uniform
 /// on `L..2L`. Exact, by adding one increment at a time. `NaN` unless
-/// `0 <= mean <= 1024`, `counter_bits <= 16` and `1 <= increments <= 2^16`.
+/// `0 <= mean <= 256`, `counter_bits <= 12` and `1 <= increments <= 2^12`.
 pub fn vi_counting_overflow(mean: f64, counter_bits: u32, increments: u32) -> f64 {
-    if !(0.0..=1024.0).contains(&mean) || counter_bits > 16 || !(1..=1 << 16).contains(&increments)
-    {
+    if !(0.0..=256.0).contains(&mean) || counter_bits > 12 || !(1..=1 << 12).contains(&increments) {
         return f64::NAN;
     }
     let greatest = (1usize << counter_bits) - 1;
@@ -103,7 +102,7 @@ pub fn vi_counting_overflow(mean: f64, counter_bits: u32, increments: u32) -> f6
         }
         let weight = super::poisson_pmf(count, mean);
         overflow += weight * passed;
-        if count as f64 > mean && weight < 1e-18 * overflow {
+        if count as f64 > mean && weight <= 1e-18 * overflow {
             return overflow.min(1.0);
         }
         fits = next;
@@ -119,7 +118,7 @@ pub fn vi_counting_overflow(mean: f64, counter_bits: u32, increments: u32) -> f6
 /// remainders of one bucket in each table, `load` in the mean (Bonomi,
 /// Mitzenmacher, Panigrahy, Singh, Varghese 2006). Usual: 4 tables, load 6.
 pub fn dleft_fpr(remainder_bits: u32, tables: u32, load: f64) -> f64 {
-    if !(load >= 0.0) {
+    if load.is_nan() || load < 0.0 {
         return f64::NAN;
     }
     any_match(fingerprint_fpr(remainder_bits), f64::from(tables) * load)
@@ -294,10 +293,10 @@ mod tests {
         }
         assert!(vi_counting_fpr(1e-300, 4, 4) <= 1.0);
         assert!(vi_counting_fpr(1e300, 4, 4) >= 0.0);
-        for (mean, bits, l) in [(f64::NAN, 4, 4), (2e3, 4, 4), (1.0, 17, 4), (1.0, 4, 0)] {
+        for (mean, bits, l) in [(f64::NAN, 4, 4), (2e3, 4, 4), (1.0, 13, 4), (1.0, 4, 0)] {
             assert!(vi_counting_overflow(mean, bits, l).is_nan());
         }
-        for (mean, bits, l) in [(1024.0, 16, 1), (1.0, 0, 1), (1.0, 4, 1 << 16), (0.0, 4, 4)] {
+        for (mean, bits, l) in [(256.0, 12, 1), (1.0, 0, 1), (1.0, 4, 1 << 12), (0.0, 4, 4)] {
             let p = vi_counting_overflow(mean, bits, l);
             assert!((0.0..=1.0).contains(&p), "{mean} {bits} {l}: {p}");
         }

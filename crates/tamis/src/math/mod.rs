@@ -125,10 +125,11 @@ fn ln_1m_exp(a: f64) -> f64 {
 /// Least `x` in `[floor, MAX_BITS_PER_KEY]` with `rate(x) <= fpr`, to one part
 /// in 10^9, for a rate that falls as `x` grows.
 fn least_size(floor: f64, fpr: f64, rate: impl Fn(f64) -> f64) -> Option<f64> {
+    // False for NaN, so that a rate outside its domain ends in None.
+    let meets = |x: f64| rate(x) <= fpr;
     let mut low = floor.max(1e-9);
     let mut high = low;
-    // The comparison is false for NaN, so a rate outside its domain gives None.
-    while !(rate(high) <= fpr) {
+    while !meets(high) {
         low = high;
         high *= 1.5;
         if high > MAX_BITS_PER_KEY {
@@ -137,7 +138,7 @@ fn least_size(floor: f64, fpr: f64, rate: impl Fn(f64) -> f64) -> Option<f64> {
     }
     while high > low * (1.0 + 1e-9) {
         let middle = (low * high).sqrt();
-        if rate(middle) <= fpr {
+        if meets(middle) {
             high = middle;
         } else {
             low = middle;
@@ -153,10 +154,11 @@ fn least_size_over(
     fpr: f64,
     rate: impl Fn(f64, u32) -> f64,
 ) -> Option<(f64, u32)> {
+    let meets = |size: f64, k: u32| rate(size, k) <= fpr;
     let mut best: Option<(f64, u32)> = None;
     for k in ks {
         // Most k cannot improve on the best so far; one look settles it.
-        if best.is_some_and(|(size, _)| !(rate(size * (1.0 - 1e-9), k) <= fpr)) {
+        if best.is_some_and(|(size, _)| !meets(size * (1.0 - 1e-9), k)) {
             continue;
         }
         if let Some(size) = least_size(floor, fpr, |x| rate(x, k))
@@ -232,5 +234,68 @@ mod tests {
         assert!(!hash_is_too_short(1 << 40, 2f64.powi(-20)));
         assert!(hash_is_too_short(1, f64::NAN));
         assert!(!hash_is_too_short(0, 0.0));
+    }
+
+    /// Every solver, over the arguments most likely to upset one.
+    #[test]
+    fn no_solver_panics_or_hangs() {
+        let below_one = 1.0 - f64::EPSILON / 2.0;
+        for fpr in [
+            0.0,
+            -0.0,
+            f64::NAN,
+            f64::INFINITY,
+            f64::NEG_INFINITY,
+            5e-324,
+            1e-300,
+            1e-9,
+            0.5,
+            below_one,
+            1.0,
+            2.0,
+            -1.0,
+        ] {
+            for keys in [0, 1, 2, 1 << 31, 1 << 53, 1 << 63, u64::MAX] {
+                if let Some((bits, k)) = bloom_size(keys, fpr) {
+                    assert!(is_rate(fpr) && bloom_fpr(bits, keys, k) <= fpr);
+                }
+                for (word_bits, g) in [(64, 1), (512, 3)] {
+                    if let Some((words, k)) = bloom_g_size(keys, fpr, word_bits, g) {
+                        assert!(bloom_g_fpr(words, word_bits, keys, k, g) <= fpr);
+                    }
+                }
+                assert!(!binary_fuse_factor(keys, 3).is_nan());
+            }
+            for block in [0, 1, 64, 512, u32::MAX] {
+                if let Some((size, k)) = blocked_size(fpr, block) {
+                    assert!(blocked_fpr(size, block, k) <= fpr);
+                }
+                if let Some(load) = tinyset_mean_load(fpr, block, 64, 2) {
+                    assert!(tinyset_fpr(load, block, 64, 2) <= fpr);
+                }
+                let _ = split_block_bits_per_key(fpr, block);
+            }
+            for size in [
+                two_choice_size(fpr),
+                vi_counting_size(fpr, 4),
+                cache_sectorised_size(fpr, 2),
+                sectorised_size(fpr, 4, 64),
+            ] {
+                assert!(size.is_none_or(|(size, _)| is_rate(fpr) && size > 0.0));
+            }
+            let _ = balanced_size(fpr, 512, fpr);
+            let _ = scalable_bits_per_key(ScalableSchedule::InverseSquare, fpr, fpr, 4096);
+            let _ = generations_bits_per_key(fpr, u32::MAX);
+            let _ = (
+                folded_bits_per_key(fpr, u32::MAX),
+                sliding_lower_bound(fpr, fpr),
+            );
+            let _ = (
+                prefix_fpr(fpr, fpr),
+                poisson_tail(3, fpr),
+                bucket_capacity(fpr, fpr),
+            );
+            let _ = (golomb_rice_bits(fpr), quotient_remainder_bits(fpr, fpr));
+        }
     }
 }

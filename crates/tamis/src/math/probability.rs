@@ -8,8 +8,10 @@
 
 use std::f64::consts::TAU;
 
-/// Most terms that one expectation adds up.
-const MAX_TERMS: f64 = 2048.0;
+/// Most counts that one expectation adds up singly; wider windows are sampled
+/// at so many points.
+const MAX_TERMS: f64 = 512.0;
+const SAMPLES: f64 = 128.0;
 
 /// How far a sum reaches from the mean, in standard deviations, and beyond.
 const REACH_SD: f64 = 12.0;
@@ -97,11 +99,11 @@ impl Law {
     /// Expected value of `f(count)`.
     ///
     /// Sums over mean +- (12 sd + 40). A window wider than [`MAX_TERMS`] is
-    /// sampled at equal steps: on a bell curve many steps per deviation wide
-    /// that rule is exact to rounding, and the cost stays bounded.
+    /// sampled at equal steps of 1/5 deviation: on a bell curve that rule is
+    /// exact to rounding for a smooth `f`, and the cost stays bounded.
     pub(super) fn expect(self, f: impl Fn(f64) -> f64) -> f64 {
         let mean = self.mean();
-        if !(mean >= 0.0) {
+        if mean.is_nan() || mean < 0.0 {
             return f64::NAN;
         }
         if mean > 1e15 {
@@ -110,8 +112,8 @@ impl Law {
         let reach = REACH_SD * self.sd() + REACH_EXTRA;
         let low = (mean - reach).floor().max(0.0);
         let high = (mean + reach).ceil().min(self.most());
-        let step = ((high - low) / MAX_TERMS).ceil().max(1.0);
-        if step > 1.0 {
+        if high - low > MAX_TERMS {
+            let step = ((high - low) / SAMPLES).ceil();
             let points = ((high - low) / step) as u32;
             return (0..=points)
                 .map(|i| low + step * f64::from(i))
@@ -136,13 +138,19 @@ impl Law {
         sum
     }
 
+    /// Width of the strips in which a tail from `x` on is added up: one count,
+    /// 1/256 deviation, or the distance of neighbouring `f64`, the greatest.
+    fn strip(self, x: f64) -> f64 {
+        (self.sd() / 256.0).floor().max(x * f64::EPSILON).max(1.0)
+    }
+
     /// `P[count >= x]` for whole `x` above the mean.
     ///
     /// Terms fall at least geometrically, so adding them stops by itself.
     /// With a deviation above 512 they are taken in strips of 1/256 deviation
     /// by the midpoint rule, whose relative error at six deviations is 2e-5.
     fn tail_above(self, x: f64) -> f64 {
-        let strip = (self.sd() / 256.0).floor().max(1.0);
+        let strip = self.strip(x);
         let mut middle = x + (strip - 1.0) / 2.0;
         let mut sum = 0.0;
         while middle <= self.most() {
@@ -158,7 +166,7 @@ impl Law {
 
     /// `P[count <= x]` for whole `x` below the mean.
     fn tail_below(self, x: f64) -> f64 {
-        let strip = (self.sd() / 256.0).floor().max(1.0);
+        let strip = self.strip(x);
         let mut middle = x - (strip - 1.0) / 2.0;
         let mut sum = 0.0;
         while middle >= 0.0 {
@@ -222,7 +230,7 @@ pub fn poisson_pmf(count: u64, mean: f64) -> f64 {
 /// `sum over c >= count of e^-mean mean^c / c!`, summed on the side that is
 /// small. `NaN` for a negative or `NaN` mean, 1 for an infinite one.
 pub fn poisson_tail(count: u64, mean: f64) -> f64 {
-    if !(mean >= 0.0) {
+    if mean.is_nan() || mean < 0.0 {
         return f64::NAN;
     }
     let x = count as f64;
@@ -258,9 +266,9 @@ pub fn binomial_pmf(count: u64, n: u64, p: f64) -> f64 {
 /// would sit `(z^2 - 1) (1 - 2p) / 6` counts too low on both sides.
 ///
 /// Returns the empty interval `(1, 0)` unless `0 <= p <= 1` and
-/// `0 < alpha < 1`, so that a test with a nonsensical rate fails.
+/// `0 < alpha <= 1/4`, so that a test with a nonsensical rate fails.
 pub fn binomial_interval(n: u64, p: f64, alpha: f64) -> (u64, u64) {
-    let (Some(law), true) = (trials(n, p), alpha > 0.0 && alpha < 1.0) else {
+    let (Some(law), true) = (trials(n, p), alpha > 0.0 && alpha <= 0.25) else {
         return (1, 0);
     };
     // Counts are searched as whole f64, which are exact up to 2^53 and, beyond,
@@ -268,35 +276,31 @@ pub fn binomial_interval(n: u64, p: f64, alpha: f64) -> (u64, u64) {
     let centre = law.mean().floor().min(n as f64);
     let spread = 40.0 * law.sd() + 1000.0;
 
-    // Greatest low with P[X <= low - 1] <= alpha; low = 0 always qualifies.
-    let (mut good, mut bad) = ((centre - spread).max(0.0), centre + 1.0);
-    while bad - good > 1.0 && (good + bad) / 2.0 > good {
-        let middle = ((good + bad) / 2.0).floor();
-        if law.tail_below(middle - 1.0) <= alpha {
-            good = middle;
-        } else {
-            bad = middle;
-        }
-        if middle == 0.0 {
-            break;
-        }
-    }
-    let low = good as u64;
+    let low = last_good((centre - spread).max(0.0), centre + 1.0, |low| {
+        law.tail_below(low - 1.0) <= alpha
+    });
+    let high = last_good((centre + spread).min(n as f64), centre - 1.0, |high| {
+        law.tail_above(high + 1.0) <= alpha
+    });
+    ((low as u64).min(n), (high as u64).min(n))
+}
 
-    // Least high with P[X >= high + 1] <= alpha; high = n always qualifies.
-    let (mut bad, mut good) = (centre - 1.0, (centre + spread).min(n as f64));
-    while good - bad > 1.0 && (good + bad) / 2.0 < good {
+/// The whole number next to the change from good to bad, on the good side.
+fn last_good(good: f64, bad: f64, is_good: impl Fn(f64) -> bool) -> f64 {
+    let (mut good, mut bad) = (good, bad);
+    // 128 halvings exhaust any pair of f64 that can occur here.
+    for _ in 0..128 {
         let middle = ((good + bad) / 2.0).floor();
-        if middle <= bad {
+        if middle == good || middle == bad {
             break;
         }
-        if law.tail_above(middle + 1.0) <= alpha {
+        if is_good(middle) {
             good = middle;
         } else {
             bad = middle;
         }
     }
-    (low.min(n), (good.max(0.0) as u64).min(n))
+    good
 }
 
 /// The law of `n` trials, if `p` is a probability.
@@ -316,7 +320,7 @@ mod tests {
     fn small_laws_equal_their_textbook_values() {
         prints(poisson_pmf(0, 2.0), "0.135335283237");
         prints(poisson_pmf(3, 2.0), "0.180447044315");
-        prints(poisson_pmf(1, 1e-300), "1.000000000e-300");
+        prints(poisson_pmf(1, 1e-300), "1.000000e-300");
         prints(binomial_pmf(3, 10, 0.5), "0.1171875000000");
         prints(binomial_pmf(0, 10, 0.1), "0.348678440100");
         prints(binomial_pmf(10, 10, 0.1), "1.000000000e-10");
@@ -422,13 +426,24 @@ mod tests {
     fn strange_intervals_end() {
         assert_eq!(binomial_interval(10, f64::NAN, 0.1), (1, 0));
         assert_eq!(binomial_interval(10, 0.5, 0.0), (1, 0));
-        assert_eq!(binomial_interval(10, -0.1, 0.5), (1, 0));
+        assert_eq!(binomial_interval(10, -0.1, 0.2), (1, 0));
         assert_eq!(binomial_interval(0, 0.5, 1e-9), (0, 0));
         assert_eq!(binomial_interval(10, 0.0, 1e-9), (0, 0));
         assert_eq!(binomial_interval(10, 1.0, 1e-9), (10, 10));
-        for p in [1e-300, 1e-18, 0.5, 1.0 - 1e-16] {
-            let (low, high) = binomial_interval(u64::MAX, p, 1e-9);
-            assert!(low <= high, "{p}");
+        for p in [
+            1e-300,
+            1e-18,
+            1e-9,
+            0.5,
+            1.0 - 1e-9,
+            1.0 - f64::EPSILON / 2.0,
+        ] {
+            for n in [1, 1 << 31, 1 << 53, 1 << 63, u64::MAX] {
+                for alpha in [5e-324, 1e-9, 0.25] {
+                    let (low, high) = binomial_interval(n, p, alpha);
+                    assert!(low <= high && high <= n, "{n} {p} {alpha}: {low} {high}");
+                }
+            }
         }
         let (low, high) = binomial_interval(1 << 60, 0.5, 1e-9);
         let z = (high - low) as f64 / 2.0 / (1u64 << 29) as f64;

@@ -206,6 +206,13 @@ mod tests {
         force_portable(false);
     }
 
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn extensions_are_used_where_the_processor_has_them() {
+        let has_them = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2");
+        assert_eq!(best() == Level::V3, has_them);
+    }
+
     #[test]
     fn a_prefetch_may_point_anywhere() {
         prefetch(&[1u8, 2], 0);

@@ -1,0 +1,61 @@
+//! Standard output, and how numbers look on it.
+
+use std::io::{self, Write};
+
+use serde_json::Value;
+
+use crate::failure::Failure;
+
+/// Writes everything to standard output at once.
+pub(crate) fn write(bytes: &[u8]) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    out.write_all(bytes)
+        .and_then(|()| out.flush())
+        .map_err(|e| Failure::stdout(&e))
+}
+
+/// Writes one JSON document.
+pub(crate) fn json(value: &Value) -> Result<(), Failure> {
+    write(format!("{value:#}\n").as_bytes())
+}
+
+/// A false-positive rate for people: in percent, and as one in so many.
+pub(crate) fn rate(fpr: f64) -> String {
+    if fpr <= 0.0 {
+        return "0".to_string();
+    }
+    let percent = 100.0 * fpr;
+    // Three digits that say something, whatever the size.
+    let decimals = (2.0 - percent.log10().floor()).clamp(0.0, 12.0) as usize;
+    let shown = format!("{percent:.decimals$}");
+    let shown = match shown.contains('.') {
+        true => shown.trim_end_matches('0').trim_end_matches('.'),
+        false => &shown,
+    };
+    format!("{shown} % (1 in {:.0})", 1.0 / fpr)
+}
+
+/// What a filter takes per key; `None` where there are none.
+pub(crate) fn bits_per_key(bytes: u64, keys: u64) -> Option<f64> {
+    (keys > 0).then(|| (800.0 * bytes as f64 / keys as f64).round() / 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_read_well_at_every_size() {
+        assert_eq!(rate(0.0), "0");
+        assert_eq!(rate(0.01), "1 % (1 in 100)");
+        assert_eq!(rate(1.0 / 256.0), "0.391 % (1 in 256)");
+        assert_eq!(rate(2f64.powi(-32)), "0.0000000233 % (1 in 4294967296)");
+        assert_eq!(rate(1.0), "100 % (1 in 1)");
+    }
+
+    #[test]
+    fn no_keys_have_no_bits_per_key() {
+        assert_eq!(bits_per_key(128, 0), None);
+        assert_eq!(bits_per_key(1128, 1000), Some(9.02));
+    }
+}

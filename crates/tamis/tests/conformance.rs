@@ -1,2 +1,0 @@
-//! laws
-fn main() {}

@@ -1,0 +1,320 @@
+//! Laws 7, 8 and 11: a file is read back byte for byte, anything else is refused, and the bytes never change.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tamis::{AnyFilter, Config, Filter, Hashing, Keyed, KindInfo};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::members::map;
+use crate::rates_of;
+use crate::support::{Rng, assert_holds, bytes, config, hash, hashes, must};
+
+type Any = Keyed<AnyFilter>;
+
+/// Bytes that do not start where the allocator put them.
+struct Shifted(Vec<u8>, usize);
+
+impl AsRef<[u8]> for Shifted {
+    fn as_ref(&self) -> &[u8] {
+        &self.0[self.1..]
+    }
+}
+
+pub(crate) fn round_trip(info: &'static KindInfo) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("f.tamis");
+    for n in (0..=10).chain([100, 1000, 60_000]) {
+        for config in rates_of(info, n) {
+            let filter = must(info, &config, &hashes(30, n));
+            let file = filter.to_bytes();
+            assert_eq!(file.len() as u64, filter.file_len(), "{config}");
+            filter.save(&path).unwrap();
+            assert!(
+                fs::read(&path).unwrap() == file,
+                "{config}: saved otherwise than encoded"
+            );
+            let shifted = Shifted([&[0; 3][..], &file].concat(), 3);
+            let readers: [(&str, Any); 5] = [
+                ("opened", Keyed::open(file.clone()).unwrap()),
+                ("opened at an odd address", Keyed::open(shifted).unwrap()),
+                ("loaded", Keyed::load(&path).unwrap()),
+                ("read", Keyed::read_from(&file[..]).unwrap()),
+                ("mapped", map(&path)),
+            ];
+            for (how, read) in readers {
+                assert!(read.to_bytes() == file, "{config}, {how}: other bytes");
+                answers_alike(
+                    filter.filter(),
+                    read.filter(),
+                    n,
+                    &format!("{config}, {how}"),
+                );
+                assert_eq!(read.capacity(), filter.capacity());
+                assert_eq!(read.requested_fpr(), filter.requested_fpr());
+                assert_eq!(read.hashing(), filter.hashing());
+            }
+        }
+    }
+    for hashing in [
+        Hashing::fast(0),
+        Hashing::fast(u64::MAX),
+        Hashing::secret([9; 16]),
+    ] {
+        let config = config(info, 3).of_kind(info.name);
+        let filter: Any = Keyed::build_with(&config, hashing, ["a", "b", "c"]).unwrap();
+        let read: Any = Keyed::open(filter.to_bytes()).unwrap();
+        assert_eq!(read.hashing(), &hashing);
+        assert!(["a", "b", "c"].iter().all(|key| read.contains(key)));
+        assert!(read.to_bytes() == filter.to_bytes());
+    }
+}
+
+/// Two filters that must be the same one: the same about members, absent keys and themselves.
+fn answers_alike(a: &AnyFilter, b: &AnyFilter, n: u64, what: &str) {
+    assert_eq!(
+        (a.len(), a.name(), a.params()),
+        (b.len(), b.name(), b.params()),
+        "{what}"
+    );
+    assert_eq!(a.fpr(), b.fpr(), "{what}");
+    let asked = (0..n.min(5000))
+        .map(|i| hash(30, i))
+        .chain((0..5000).map(|i| hash(31, i)));
+    for hash in asked {
+        assert_eq!(a.contains(hash), b.contains(hash), "{what}: {hash:#x}");
+        let count = |f: &AnyFilter| f.as_count().map(|c| c.count(hash));
+        assert_eq!(count(a), count(b), "{what}: {hash:#x}");
+    }
+}
+
+/// A mapped filter takes insertions in memory of its own: the file and other maps of it stay as they are.
+pub(crate) fn copy_on_write(info: &'static KindInfo) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("f.tamis");
+    for n in [0u64, 1, 100, 20_000] {
+        let config = config(info, 2 * n + 10);
+        let owned = must(info, &config, &hashes(32, n));
+        owned.save(&path).unwrap();
+        let file = owned.to_bytes();
+        let (mut mapped, other) = (map(&path), map(&path));
+        let (mut in_memory, sibling) = (owned.clone(), mapped.clone());
+        let new = hashes(33, n + 10);
+        for filter in [&mut mapped, &mut in_memory] {
+            let insert = filter
+                .filter_mut()
+                .as_insert()
+                .expect("a kind that inserts");
+            insert.insert_batch(&new).unwrap();
+        }
+        assert!(
+            mapped.to_bytes() == in_memory.to_bytes(),
+            "{n} keys: mapped differs from owned"
+        );
+        assert_holds(
+            mapped.filter(),
+            &hashes(32, n),
+            "mapped, then inserted into",
+        );
+        assert_holds(mapped.filter(), &new, "mapped, then inserted into");
+        assert!(
+            fs::read(&path).unwrap() == file,
+            "{n} keys: the file was changed"
+        );
+        assert!(
+            other.to_bytes() == file,
+            "{n} keys: another map was changed"
+        );
+        assert!(sibling.to_bytes() == file, "{n} keys: a clone was changed");
+        if let Some(remove) = mapped.filter_mut().as_remove() {
+            assert!(remove.remove(new[0]));
+            assert!(fs::read(&path).unwrap() == file);
+        }
+    }
+}
+
+#[track_caller]
+fn refused(bytes: Vec<u8>, what: impl FnOnce() -> String) {
+    let opened = Keyed::<AnyFilter>::open(bytes);
+    assert!(opened.is_err(), "{} was opened", what());
+}
+
+pub(crate) fn damage_is_refused(info: &'static KindInfo) {
+    let mut rng = Rng(40);
+    for n in [0, 1, 7] {
+        let file = must(info, &config(info, n), &hashes(34, n)).to_bytes();
+        assert!(Keyed::<AnyFilter>::open(file.clone()).is_ok());
+        for len in 0..file.len() {
+            refused(file[..len].to_vec(), || {
+                format!("a file cut to {len} of {}", file.len())
+            });
+        }
+        for bit in 0..file.len() * 8 {
+            let mut damaged = file.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            refused(damaged, || {
+                format!("a file with bit {bit} of {} flipped", file.len() * 8)
+            });
+        }
+        for extra in [
+            &[0][..],
+            &[0; 8],
+            &[0; 64],
+            &[0xFF; 16],
+            &file[file.len() - 16..],
+            &file,
+        ] {
+            refused([&file[..], extra].concat(), || {
+                format!("{} bytes more", extra.len())
+            });
+        }
+        refused(file[1..].to_vec(), || {
+            "a file without its first byte".into()
+        });
+        bursts(&file, 10_000, &mut rng);
+    }
+    // Several blocks of checksums: damage anywhere, blocks in another order, a hole.
+    let file = must(info, &config(info, 200_000), &hashes(35, 200_000)).to_bytes();
+    assert!(Keyed::<AnyFilter>::open(file.clone()).is_ok());
+    bursts(&file, 300, &mut rng);
+    // Each checksum covers 64 KiB from the end of the header, whose length it states.
+    const BLOCK: usize = 64 << 10;
+    let data = u32::from_le_bytes([file[12], file[13], file[14], file[15]]) as usize;
+    let whole = (file.len() - data) / (BLOCK + 8);
+    assert!(
+        whole >= 2,
+        "{} bytes are too few for two blocks",
+        file.len()
+    );
+    for block in 1..whole {
+        let mut swapped = file.clone();
+        let (left, right) = swapped.split_at_mut(data + block * BLOCK);
+        left[data..data + BLOCK].swap_with_slice(&mut right[..BLOCK]);
+        refused(swapped, || {
+            format!("a file with its blocks 0 and {block} exchanged")
+        });
+    }
+    for _ in 0..50 {
+        let len = rng.below(file.len() as u64) as usize;
+        refused(file[..len].to_vec(), || format!("a file cut to {len}"));
+        let mut zeroed = file.clone();
+        let end = (len + 4096).min(file.len());
+        zeroed[len..end].fill(0);
+        if zeroed != file {
+            refused(zeroed, || format!("a file with a hole at {len}"));
+        }
+    }
+}
+
+/// Runs of up to 64 bytes overwritten by noise.
+fn bursts(file: &[u8], times: usize, rng: &mut Rng) {
+    for _ in 0..times {
+        let mut damaged = file.to_vec();
+        let at = rng.below(file.len() as u64) as usize;
+        let len = 1 + rng.below(64) as usize;
+        for byte in damaged.iter_mut().skip(at).take(len) {
+            *byte = rng.next() as u8;
+        }
+        if damaged != file {
+            refused(damaged, || {
+                format!("a file with {len} bytes of noise at {at}")
+            });
+        }
+    }
+}
+
+pub(crate) fn same_input_same_bytes(info: &'static KindInfo) {
+    for n in [0, 1, 10, 1000, 50_000] {
+        let config = config(info, n);
+        let members = hashes(36, n);
+        let first = must(info, &config, &members).to_bytes();
+        // On another thread, after other work, and through a clone.
+        let again = std::thread::scope(|scope| {
+            let other = scope.spawn(|| must(info, &config, &members).to_bytes());
+            other.join().unwrap()
+        });
+        assert!(again == first, "{config}: other bytes from the same keys");
+        let clone = must(info, &config, &members).clone();
+        assert!(
+            clone.to_bytes() == first,
+            "{config}: a clone has other bytes"
+        );
+        let mut grown = must(info, &config, &[]).filter().clone();
+        if let Some(insert) = grown.as_insert() {
+            insert.insert_batch(&members).unwrap();
+            let built = must(info, &config, &members);
+            assert!(
+                bytes(&grown) == bytes(built.filter()),
+                "{config}: building is not inserting"
+            );
+        }
+    }
+}
+
+const GOLDEN_KEYS: u64 = 400;
+/// Kinds of a very low rate have few false positives or none: the search ends here.
+const GOLDEN_SEARCHED: u64 = 100_000;
+
+fn golden_path(info: &KindInfo, extension: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/golden")
+        .join(format!("{}.{extension}", info.name))
+}
+
+/// A committed file per kind: it opens, answers as it did when it was written, and is what would be written today.
+pub(crate) fn golden(info: &'static KindInfo) {
+    let config: Config = config(info, GOLDEN_KEYS).of_kind(info.name);
+    let keys = (0..GOLDEN_KEYS).map(|i| format!("present-{i}"));
+    let fresh: Any = Keyed::build(&config, keys.clone()).unwrap();
+    let file = fresh.to_bytes();
+    assert!(
+        file.len() <= 8 << 10,
+        "{} bytes are too many to commit",
+        file.len()
+    );
+    agree(&golden_path(info, "tamis"), &file);
+    agree(
+        &golden_path(info, "txt"),
+        description(&config, &fresh).as_bytes(),
+    );
+
+    let stored: Any = Keyed::load(golden_path(info, "tamis")).unwrap();
+    assert!(keys.into_iter().all(|key| stored.contains(&key)));
+    assert!(stored.to_bytes() == file);
+    assert_eq!(description(&config, &stored), description(&config, &fresh));
+}
+
+/// What a reader in another language can check without knowing how to build the filter.
+fn description(config: &Config, filter: &Any) -> String {
+    let mut text = format!(
+        "{config}\nkeys present-0 to present-{}\nxxh3 {:016x}\nfalse positives among absent-0 to absent-{}, the first 20:\n",
+        GOLDEN_KEYS - 1,
+        xxh3_64(&filter.to_bytes()),
+        GOLDEN_SEARCHED - 1,
+    );
+    let absent = (0..GOLDEN_SEARCHED).map(|i| format!("absent-{i}"));
+    for key in absent.filter(|key| filter.contains(key)).take(20) {
+        let _ = writeln!(text, "{key}");
+    }
+    text
+}
+
+/// Compares with a golden file. A missing one is written when asked for; a differing one never is.
+fn agree(path: &Path, expected: &[u8]) {
+    match fs::read(path) {
+        Ok(golden) => assert!(
+            golden == expected,
+            "{} differs from what is written today: files that exist would be read otherwise. If that is meant, delete it and bless it again",
+            path.display()
+        ),
+        Err(_) if std::env::var_os("TAMIS_BLESS").is_some() => {
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, expected).unwrap();
+        }
+        Err(_) => panic!(
+            "{} is missing; write it with `TAMIS_BLESS=1 cargo test --test conformance`, look at it, and commit it",
+            path.display()
+        ),
+    }
+}

@@ -1,0 +1,292 @@
+//! Laws 12, 13 and 14: bad parameters are refused at once, sizes are true, and names are unique.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use tamis::testing::size_of_box;
+use tamis::{AnyFilter, Config, Filter, KINDS, KindInfo, math};
+
+use crate::support::counting::live;
+use crate::support::{config, hash, hashes, made, must};
+
+type Work = fn(&KindInfo);
+
+/// Laws about memory, which is the whole process's: each runs in one of its own, for one kind.
+const ALONE: [(&str, Work); 2] = [
+    ("bad_parameters", try_bad_parameters),
+    ("size", measure_size),
+];
+const CHILD: &str = "TAMIS_ALONE";
+
+/// Whether this process was started by [`alone`], and has done its work. `main` asks first.
+pub(crate) fn is_child() -> bool {
+    let Ok(work) = std::env::var(CHILD) else {
+        return false;
+    };
+    let (law, kind) = work.split_once(' ').expect("a law and a kind");
+    let (_, law) = ALONE.iter().find(|(name, _)| *name == law).expect("a law");
+    law(tamis::kind(kind).expect("a kind"));
+    true
+}
+
+fn alone(law: &str, info: &KindInfo) {
+    let program = std::env::current_exe().unwrap();
+    let work = format!("{law} {}", info.name);
+    let child = Command::new(program).env(CHILD, work).output().unwrap();
+    let errors = String::from_utf8_lossy(&child.stderr);
+    assert!(child.status.success(), "{}\n{errors}", child.status);
+}
+
+pub(crate) fn bad_parameters(info: &'static KindInfo) {
+    alone("bad_parameters", info);
+}
+
+pub(crate) fn size_is_the_truth(info: &'static KindInfo) {
+    alone("size", info);
+}
+
+fn try_bad_parameters(info: &KindInfo) {
+    let rates = [
+        0.0,
+        -0.0,
+        f64::NAN,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        5e-324,
+        1.0 - 2f64.powi(-53),
+        1.0,
+        2.0,
+        -1.0,
+        // And good ones, for the sizes beside them.
+        0.5,
+        0.01,
+        1e-9,
+    ];
+    let sizes = [0, 1, 1 << 31, 1 << 32, 1 << 53, 1 << 63, u64::MAX];
+    let silly = [
+        "0",
+        "-1",
+        "-0",
+        "1",
+        "3",
+        "64",
+        "65",
+        "255",
+        "256",
+        "4294967295",
+        "4294967296",
+        "99999999999",
+        "18446744073709551615",
+        "18446744073709551616",
+        "x",
+        "",
+        " ",
+        "NaN",
+        "inf",
+        "1e9",
+        "0.5",
+        "０",
+    ];
+    for n in sizes {
+        for fpr in rates {
+            let config = Config::new(n).fpr(fpr);
+            let possible = fpr > 0.0 && fpr < 1.0;
+            let built = at_once(info, &config);
+            assert!(possible || !built, "{config} was built");
+            for param in info.params {
+                for value in silly {
+                    at_once(info, &config.clone().set(param.name, value));
+                }
+            }
+            let unknown = config.set("no_such_parameter", 1);
+            assert!(!at_once(info, &unknown), "{unknown} was built");
+        }
+    }
+    for param in info.params {
+        for value in ["x", "", "-1", "18446744073709551616"] {
+            let config = config(info, 10).set(param.name, value);
+            let error = made(info, &config, &[]).expect_err("built from nonsense");
+            assert!(error.to_string().contains(param.name), "{config}: {error}");
+        }
+    }
+}
+
+/// Builds in under 100 ms and 64 MiB, or says why not. Returns whether it was built. A filter of any size holds a key
+/// that is inserted.
+fn at_once(info: &KindInfo, config: &Config) -> bool {
+    let resident = resident_bytes();
+    // Somebody else may have the processor for a while: the best of three counts.
+    let mut best = Duration::MAX;
+    let mut built = false;
+    for _ in 0..3 {
+        let start = Instant::now();
+        let result = made(info, config, &[]);
+        best = best.min(start.elapsed());
+        built = result.is_ok();
+        match result {
+            Ok(filter) => {
+                let mut keyed = filter;
+                let filter = keyed.filter_mut();
+                if let Some(insert) = filter.as_insert() {
+                    let hash = hash(50, config.get_capacity());
+                    let inserted = insert.insert(hash).is_ok();
+                    assert!(
+                        inserted || config.get_capacity() == 0,
+                        "{config}: full at once"
+                    );
+                    assert!(
+                        !inserted || filter.contains(hash),
+                        "{config}: denied at once"
+                    );
+                }
+            }
+            Err(e) => assert!(!e.to_string().is_empty()),
+        }
+        let grown = resident_bytes().saturating_sub(resident);
+        assert!(
+            grown < 64 << 20,
+            "{config}: {grown} bytes more are resident"
+        );
+        if best < Duration::from_millis(100) {
+            return built;
+        }
+    }
+    assert!(best < Duration::from_millis(100), "{config} took {best:?}");
+    built
+}
+
+fn resident_bytes() -> u64 {
+    // Where the system does not tell, only time and panics are tested.
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages = statm
+        .split(' ')
+        .nth(1)
+        .and_then(|field| field.parse::<u64>().ok());
+    pages.unwrap_or(0) * 4096
+}
+
+/// `size_in_bytes` is what the allocator has given out, to the byte; only the box that makes a filter of a known kind an
+/// `AnyFilter` comes on top.
+fn measure_size(info: &KindInfo) {
+    for n in [0, 1, 2, 10, 1000, 30_000, 300_000] {
+        let config = config(info, n);
+        let mut members = hashes(51, n);
+        let start = live();
+        let mut filter = info.build(&config, &mut members).unwrap();
+        let stated = |filter: &AnyFilter| (filter.size_in_bytes() + size_of_box(filter)) as isize;
+        assert_eq!(live() - start, stated(&filter), "{config}, built");
+        let start = live();
+        let clone = filter.clone();
+        assert_eq!(live() - start, stated(&clone), "{config}, cloned");
+        drop(clone);
+        // What an insertion takes in addition is counted too.
+        let size = filter.size_in_bytes() as isize;
+        let start = live();
+        if let Some(insert) = filter.as_insert() {
+            for i in 0..n {
+                if insert.insert(hash(52, i)).is_err() {
+                    break;
+                }
+            }
+        }
+        assert_eq!(
+            live() - start,
+            filter.size_in_bytes() as isize - size,
+            "{config}, inserted into"
+        );
+    }
+}
+
+/// Between the least that any filter can have and a small multiple of it. Each kind's own formula is tested beside it.
+pub(crate) fn size_by_formula(info: &'static KindInfo) {
+    let n = 1_000_000;
+    let config = config(info, n);
+    let keyed = must(info, &config, &hashes(53, n));
+    let filter = keyed.filter();
+    let bits = filter.size_in_bytes() as f64 * 8.0;
+    let least = n as f64 * math::lower_bound_bits_per_key(filter.fpr());
+    // A kind that keeps counts has a counter where others have a bit: four bits in a counting Bloom filter.
+    let most = if info.capabilities().count { 6.0 } else { 2.2 };
+    let ratio = bits / least;
+    assert!(
+        ratio >= 1.0,
+        "{config}: {bits} bits are fewer than any filter can have, {least}"
+    );
+    assert!(
+        ratio <= most,
+        "{config}: {bits} bits are {ratio:.2} times the least"
+    );
+    // The file adds a header, a footer, and 8 bytes for every 64 KiB.
+    let overhead = keyed.file_len() as f64 - bits / 8.0;
+    assert!(
+        overhead < 1024.0 + bits / 8.0 / 4096.0,
+        "{config}: {overhead} bytes of envelope"
+    );
+}
+
+pub(crate) fn names(info: &'static KindInfo) {
+    let words = |name: &str| {
+        let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+        name.starts_with(|c: char| c.is_ascii_lowercase())
+            && name.chars().all(good)
+            && !name.ends_with('_')
+            && !name.contains("__")
+    };
+    assert!(words(info.name), "`{}` is not snake_case", info.name);
+    assert!(info.id > 0 && info.version > 0);
+    assert!(
+        !info.about.is_empty() && !info.about.ends_with('.'),
+        "{}",
+        info.about
+    );
+    let source = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("src")
+        .join(info.source);
+    assert!(source.is_file(), "{} is not there", source.display());
+    for param in info.params {
+        assert!(
+            words(param.name) && !param.about.is_empty(),
+            "{}",
+            param.name
+        );
+        assert!(
+            !["capacity", "fpr"].contains(&param.name),
+            "{} is everybody's",
+            param.name
+        );
+    }
+    assert_eq!(tamis::kind(info.name).unwrap().id, info.id);
+    let filter = must(info, &config(info, 10), &[]);
+    assert_eq!(filter.filter().name(), info.name);
+    assert_eq!(
+        crate::support::identity(filter.filter()),
+        (info.id, info.version)
+    );
+}
+
+pub(crate) fn unique() {
+    let ids: HashSet<u16> = KINDS.iter().map(|info| info.id).collect();
+    let names: HashSet<&str> = KINDS.iter().map(|info| info.name).collect();
+    assert_eq!(ids.len(), KINDS.len(), "an id is used twice");
+    assert_eq!(names.len(), KINDS.len(), "a name is used twice");
+}
+
+/// The table of kinds in the README names every kind.
+pub(crate) fn readme() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let table = text
+        .split_once("<!-- kinds:start -->")
+        .and_then(|(_, rest)| rest.split_once("<!-- kinds:end -->"))
+        .map(|(table, _)| table)
+        .expect("README.md has a table between `<!-- kinds:start -->` and `<!-- kinds:end -->`");
+    for info in KINDS {
+        let cell = format!("`{}`", info.name);
+        assert!(
+            table.contains(&cell),
+            "the README's table does not list {cell}"
+        );
+    }
+}

@@ -1,0 +1,234 @@
+//! Fourteen laws, each on every registered kind.
+//!
+//! A kind is tested because it is registered: trials are made by walking [`KINDS`]. A law that does not apply is left
+//! out by what the kind can do, never by its name, and [`the_number_of_trials`] knows how many there must be. Seeds are
+//! fixed; statistics err once in 10⁹ honest runs.
+//!
+//! | file | laws |
+//! |---|---|
+//! | `members` | 1 no false negatives, 2 the empty filter, 4 batches |
+//! | `rates` | 5 the rate, 6 structured keys |
+//! | `changes` | 3 full, 9 removal, 10 merging |
+//! | `files` | 7 round trips, 8 damage, 11 golden files |
+//! | `limits` | 12 bad parameters, 13 size, 14 names |
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod changes;
+mod files;
+mod limits;
+mod members;
+mod rates;
+
+use libtest_mimic::{Arguments, Trial};
+use support::counting::Counting;
+use tamis::{Capabilities, Config, KINDS, KindInfo};
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// What a law asks of a kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Needs {
+    Nothing,
+    Insert,
+    /// Insertions that are refused at some point, as shown by trying.
+    Fill,
+    Remove,
+    Count,
+    Merge,
+}
+
+type Law = (Needs, &'static str, fn(&'static KindInfo));
+
+/// Every law, or the part of it that has one need.
+const LAWS: &[Law] = {
+    use Needs::{Count, Fill, Insert, Merge, Nothing, Remove};
+    &[
+        (
+            Nothing,
+            "law_01_no_false_negatives",
+            members::no_false_negatives,
+        ),
+        (
+            Nothing,
+            "law_01_after_load_map_clone",
+            members::after_load_map_clone,
+        ),
+        (Insert, "law_01_after_insert", members::after_insert),
+        (Merge, "law_01_after_merge", members::after_merge),
+        (
+            Nothing,
+            "law_02_empty_contains_nothing",
+            members::empty_contains_nothing,
+        ),
+        (
+            Fill,
+            "law_03_full_changes_nothing",
+            changes::full_changes_nothing,
+        ),
+        (Nothing, "law_04_batch_is_single", members::batch_is_single),
+        (
+            Insert,
+            "law_04_insert_batch_is_single",
+            members::insert_batch_is_single,
+        ),
+        (Nothing, "law_05_measured_rate", rates::measured_rate),
+        (Nothing, "law_06_structured_keys", rates::structured_keys),
+        (Nothing, "law_07_round_trip", files::round_trip),
+        (Insert, "law_07_copy_on_write", files::copy_on_write),
+        (
+            Nothing,
+            "law_08_damage_is_refused",
+            files::damage_is_refused,
+        ),
+        (
+            Remove,
+            "law_09_remove_after_insert",
+            changes::remove_after_insert,
+        ),
+        (Remove, "law_09_random_steps", changes::random_steps),
+        (Count, "law_09_counts", changes::counts),
+        (Merge, "law_10_merge_holds_both", changes::merge_holds_both),
+        (
+            Merge,
+            "law_10_merge_is_the_union",
+            changes::merge_is_the_union,
+        ),
+        (
+            Merge,
+            "law_10_mismatched_parameters",
+            changes::mismatched_parameters,
+        ),
+        (Nothing, "law_10_refusals", changes::merge_refusals),
+        (
+            Nothing,
+            "law_11_same_input_same_bytes",
+            files::same_input_same_bytes,
+        ),
+        (Nothing, "law_11_golden", files::golden),
+        (Nothing, "law_12_bad_parameters", limits::bad_parameters),
+        (
+            Nothing,
+            "law_13_size_is_the_truth",
+            limits::size_is_the_truth,
+        ),
+        (Nothing, "law_13_size_by_formula", limits::size_by_formula),
+        (Nothing, "law_14_names", limits::names),
+    ]
+};
+
+/// How many trials a kind has for each thing it can do: written down, so that a law that vanishes is missed.
+const TRIALS: [(Needs, usize); 6] = [
+    (Needs::Nothing, 15),
+    (Needs::Insert, 3),
+    (Needs::Fill, 1),
+    (Needs::Remove, 2),
+    (Needs::Count, 1),
+    (Needs::Merge, 4),
+];
+
+/// The parts of a law that hold between kinds, not for one.
+const OF_ALL: &[(&str, fn())] = &[
+    ("law_14_ids_and_names_are_unique", limits::unique),
+    ("law_14_the_readme_lists_every_kind", limits::readme),
+];
+
+fn main() {
+    if limits::is_child() {
+        return;
+    }
+    let mut trials = Vec::new();
+    for info in KINDS {
+        let can = info.capabilities();
+        for &(needs, name, law) in LAWS {
+            if meets(info, can, needs) {
+                let name = format!("{}::{name}", info.name);
+                trials.push(Trial::test(name, move || {
+                    law(info);
+                    Ok(())
+                }));
+            }
+        }
+    }
+    for &(name, law) in OF_ALL {
+        trials.push(Trial::test(format!("kinds::{name}"), move || {
+            law();
+            Ok(())
+        }));
+    }
+    let names: Vec<String> = trials.iter().map(|t| t.name().to_string()).collect();
+    trials.push(Trial::test("kinds::the_number_of_trials", move || {
+        the_number_of_trials(&names);
+        Ok(())
+    }));
+    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+}
+
+fn meets(info: &KindInfo, can: Capabilities, needs: Needs) -> bool {
+    match needs {
+        Needs::Nothing => true,
+        Needs::Insert => can.insert,
+        Needs::Fill => can.insert && changes::fills(info),
+        Needs::Remove => can.remove,
+        Needs::Count => can.count,
+        Needs::Merge => can.merge,
+    }
+}
+
+/// Every kind has exactly the trials that its capabilities call for, and every law has a kind that it applies to.
+fn the_number_of_trials(names: &[String]) {
+    for info in KINDS {
+        let can = info.capabilities();
+        let expected: usize = TRIALS
+            .iter()
+            .filter(|&&(needs, _)| meets(info, can, needs))
+            .map(|&(_, trials)| trials)
+            .sum();
+        let prefix = format!("{}::", info.name);
+        let got = names.iter().filter(|n| n.starts_with(&prefix)).count();
+        assert_eq!(got, expected, "trials of {}, which can {can:?}", info.name);
+        assert!(
+            can.insert || !can.remove,
+            "{}: removes, never inserts",
+            info.name
+        );
+    }
+    for (_, law, _) in LAWS {
+        let suffix = format!("::{law}");
+        assert!(
+            names.iter().any(|n| n.ends_with(&suffix)),
+            "{law} applies to no kind"
+        );
+    }
+    for number in 1..=14 {
+        let law = format!("law_{number:02}");
+        assert!(names.iter().any(|n| n.contains(&law)), "{law} has no trial");
+    }
+}
+
+/// Sizes at which arithmetic breaks: every small one, around the powers of two, and two large ones.
+fn sizes() -> Vec<u64> {
+    let around = (7..20).flat_map(|i| [(1 << i) - 1, 1 << i, (1 << i) + 1]);
+    // Between powers of two: where binary fuse filters of the published shape cannot be built.
+    let named = [3548, 11_520, 12_340, 37_440, 100_000, 1_000_000];
+    (0..=100).chain(around).chain(named).collect()
+}
+
+/// Configurations of a kind at several rates, those that it offers.
+fn rates_of(info: &KindInfo, n: u64) -> Vec<Config> {
+    let rates = [0.5, 0.1, 0.01, 1.0 / 256.0, 0.001];
+    let offered: Vec<Config> = rates
+        .into_iter()
+        .filter(|&fpr| support::reaches(info, n, fpr))
+        .map(|fpr| Config::new(n).fpr(fpr))
+        .collect();
+    assert!(
+        !offered.is_empty(),
+        "{} offers no rate for {n} keys",
+        info.name
+    );
+    offered
+}

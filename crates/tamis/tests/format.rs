@@ -1,0 +1,335 @@
+//! Files as they meet the world: readers that give little at a time, pipes, secrets kept apart, forged sizes, full disks.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::fs;
+use std::io::{self, Read, Write};
+
+use support::counting::{Counting, peak_of};
+use support::{config, hash, hashes, must};
+use tamis::testing::repair_checksums;
+use tamis::{
+    AnyFilter, Config, Cuckoo, DecodeErrorKind, Filter, Hashing, KINDS, Keyed, SplitBlock512,
+};
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+type Any = Keyed<AnyFilter>;
+
+/// Gives a byte at a time, and is interrupted between any two.
+struct Trickle<'a>(&'a [u8], bool);
+
+impl Read for Trickle<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        self.1 = !self.1;
+        if self.1 {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        let n = self.0.len().min(out.len()).min(1);
+        out[..n].copy_from_slice(&self.0[..n]);
+        self.0 = &self.0[n..];
+        Ok(n)
+    }
+}
+
+#[test]
+fn a_reader_that_gives_a_byte_at_a_time_gives_the_same_filter() {
+    for info in KINDS {
+        for n in [0, 10, 100_000] {
+            let file = must(info, &config(info, n), &hashes(1, n)).to_bytes();
+            let read = Any::read_from(Trickle(&file, false)).unwrap();
+            assert!(read.to_bytes() == file, "{}, {n} keys", info.name);
+            // The end comes too early, or not in time.
+            assert!(Any::read_from(Trickle(&file[..file.len() - 1], false)).is_err());
+            let longer = [&file[..], &[0]].concat();
+            assert!(Any::read_from(Trickle(&longer, false)).is_err());
+        }
+    }
+}
+
+#[test]
+fn a_reader_that_fails_is_an_error_not_a_short_filter() {
+    struct Breaks(usize);
+    impl Read for Breaks {
+        fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+            let n = self.0.min(out.len());
+            self.0 -= n;
+            out[..n].fill(0);
+            if n > 0 {
+                Ok(n)
+            } else {
+                Err(io::ErrorKind::ConnectionReset.into())
+            }
+        }
+    }
+    for after in [0, 1, 100] {
+        let error = Any::read_from(Breaks(after)).unwrap_err();
+        assert!(
+            matches!(error.kind(), DecodeErrorKind::Io(e) if e.kind() == io::ErrorKind::ConnectionReset)
+        );
+    }
+    let file = KINDS[0]
+        .build(&Config::new(10), &mut hashes(1, 10))
+        .unwrap();
+    let file = Keyed::from_filter(file, Hashing::default(), &Config::new(10)).to_bytes();
+    let broken = (&file[..file.len() / 2]).chain(Breaks(0));
+    assert!(matches!(
+        Any::read_from(broken).unwrap_err().kind(),
+        DecodeErrorKind::Io(_)
+    ));
+}
+
+#[test]
+fn a_filter_can_go_through_a_pipe() {
+    let filter = must(&KINDS[0], &config(&KINDS[0], 50_000), &hashes(2, 50_000));
+    let (reader, writer) = io::pipe().unwrap();
+    let file = filter.to_bytes();
+    let received = std::thread::scope(|scope| {
+        // More than a pipe holds, so both sides must work at once.
+        scope.spawn(move || filter.write_to(writer).unwrap());
+        Any::read_from(reader).unwrap()
+    });
+    assert!(received.to_bytes() == file);
+}
+
+#[test]
+fn what_is_no_filter_is_refused_after_its_first_bytes() {
+    let (result, peak) = peak_of(|| Any::read_from(io::repeat(b'x')));
+    assert!(matches!(
+        result.unwrap_err().kind(),
+        DecodeErrorKind::NotAFilter
+    ));
+    assert!(peak < 1 << 20, "{peak} bytes were taken");
+}
+
+#[test]
+fn a_withheld_secret_is_needed_and_must_be_the_right_one() {
+    let secret = Hashing::secret(*b"0123456789abcdef").withheld();
+    for info in KINDS {
+        let config = config(info, 100).of_kind(info.name);
+        let filter: Any = Keyed::build_with(&config, secret, 0..100u64).unwrap();
+        let file = filter.to_bytes();
+        assert!(
+            !file.windows(16).any(|w| w == b"0123456789abcdef"),
+            "the secret is in the file"
+        );
+
+        let error = Any::open(file.clone()).unwrap_err();
+        assert!(
+            matches!(error.kind(), DecodeErrorKind::SecretNeeded),
+            "{error}"
+        );
+        for wrong in [Hashing::secret([0; 16]), Hashing::fast(0)] {
+            let error = Any::open_with(file.clone(), &wrong).unwrap_err();
+            assert!(
+                matches!(error.kind(), DecodeErrorKind::WrongSecret),
+                "{error}"
+            );
+        }
+        // With or without the wish to withhold it: it is the same secret, and stays out of files.
+        for right in [secret, Hashing::secret(*b"0123456789abcdef")] {
+            let opened = Any::open_with(file.clone(), &right).unwrap();
+            assert!((0..100u64).all(|key| opened.contains(&key)));
+            assert!(opened.to_bytes() == file);
+        }
+    }
+}
+
+#[test]
+fn a_secret_in_the_file_must_agree_with_the_one_given() {
+    let secret = Hashing::secret([7; 16]);
+    let filter: Keyed<SplitBlock512> =
+        Keyed::build_with(&Config::new(10), secret, 0..10u64).unwrap();
+    let file = filter.to_bytes();
+    assert!((0..10u64).all(|key| Any::open(file.clone()).unwrap().contains(&key)));
+    assert!(Any::open_with(file.clone(), &secret).is_ok());
+    let error = Any::open_with(file, &Hashing::secret([8; 16])).unwrap_err();
+    assert!(
+        matches!(error.kind(), DecodeErrorKind::WrongSecret),
+        "{error}"
+    );
+}
+
+/// Writes a number into every field of the header that can announce something, and opens the result.
+#[test]
+fn a_forged_file_takes_no_memory_on_its_word() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("forged.tamis");
+    for info in KINDS {
+        let file = must(info, &config(info, 20), &hashes(3, 20)).to_bytes();
+        let header_len = u32::from_le_bytes(file[12..16].try_into().unwrap()) as usize;
+        for at in (8..header_len - 8).step_by(2) {
+            for huge in [
+                u64::MAX,
+                1 << 63,
+                1 << 48,
+                1 << 40,
+                1 << 32,
+                1 << 31,
+                0xFFFF,
+                1 << 16,
+                64,
+                0,
+            ] {
+                for width in [8, 4, 2] {
+                    let mut forged = file.clone();
+                    let end = (at + width).min(header_len - 8);
+                    forged[at..end].copy_from_slice(&huge.to_le_bytes()[..end - at]);
+                    repair_checksums(&mut forged);
+                    let (result, peak) = peak_of(|| Any::open(forged.clone()));
+                    assert!(
+                        peak < 1 << 20,
+                        "{}: {huge} at {at}: {peak} bytes",
+                        info.name
+                    );
+                    if let Ok(opened) = result {
+                        opened.filter().contains(hash(3, 0));
+                    }
+                    if width == 8 && at % 8 == 0 {
+                        let (_, peak) = peak_of(|| Any::read_from(&forged[..]));
+                        assert!(
+                            peak < 1 << 20,
+                            "{}, read: {huge} at {at}: {peak}",
+                            info.name
+                        );
+                    }
+                }
+            }
+        }
+        // The announced length alone, without the checksums: what a reader sees first.
+        let mut forged = file.clone();
+        forged[16..24].copy_from_slice(&(1u64 << 40).to_le_bytes());
+        fs::write(&path, &forged).unwrap();
+        let (result, peak) = peak_of(|| Any::load(&path));
+        assert!(
+            result.is_err() && peak < 1 << 20,
+            "{}: {peak} bytes",
+            info.name
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_written_is_an_error_and_the_old_file_stays() {
+    let filter: Keyed<Cuckoo> = Keyed::build(&Config::new(10), ["a", "b"]).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let missing = dir.path().join("missing").join("f.tamis");
+    assert_eq!(
+        filter.save(&missing).unwrap_err().kind(),
+        io::ErrorKind::NotFound
+    );
+    assert!(!missing.parent().unwrap().exists());
+    // A directory in the place of the file, or of its parent.
+    assert!(filter.save(dir.path()).is_err());
+    let file = dir.path().join("f.tamis");
+    filter.save(&file).unwrap();
+    assert!(filter.save(file.join("g.tamis")).is_err());
+    assert!(Keyed::<Cuckoo>::load(&file).unwrap().contains("a"));
+    assert_eq!(
+        fs::read_dir(dir.path()).unwrap().count(),
+        1,
+        "a temporary file was left"
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_device_is_an_error() {
+    let filter: Keyed<Cuckoo> = Keyed::build(&Config::new(10), ["a", "b"]).unwrap();
+    let error = filter.save("/dev/full").unwrap_err();
+    assert_eq!(
+        error.kind(),
+        io::ErrorKind::InvalidInput,
+        "not a regular file: {error}"
+    );
+    // Written to directly it is full, at once or when the buffer is flushed.
+    let full = fs::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
+    let error = filter.write_to(&full).unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::StorageFull, "{error}");
+    let mut buffered = io::BufWriter::new(full);
+    filter.write_to(&mut buffered).unwrap();
+    assert_eq!(
+        buffered.flush().unwrap_err().kind(),
+        io::ErrorKind::StorageFull
+    );
+    let _ = buffered.into_parts();
+}
+
+/// A sink that fails after so many bytes: every write of the file is tried as the one that fails.
+#[test]
+fn a_write_that_fails_anywhere_is_reported() {
+    struct Holds(usize);
+    impl Write for Holds {
+        fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+            let n = data.len().min(self.0);
+            self.0 -= n;
+            if n == 0 && !data.is_empty() {
+                Err(io::ErrorKind::StorageFull.into())
+            } else {
+                Ok(n)
+            }
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let filter: Keyed<Cuckoo> = Keyed::build(&Config::new(10), ["a", "b"]).unwrap();
+    let len = filter.file_len() as usize;
+    for room in 0..len {
+        let error = filter.write_to(Holds(room)).unwrap_err();
+        assert_eq!(
+            error.kind(),
+            io::ErrorKind::StorageFull,
+            "room for {room} of {len}"
+        );
+    }
+    filter.write_to(Holds(len)).unwrap();
+}
+
+#[cfg(unix)]
+#[test]
+fn a_directory_that_cannot_be_written_keeps_the_old_file() {
+    use std::os::unix::fs::PermissionsExt;
+    let old: Keyed<Cuckoo> = Keyed::build(&Config::new(10), ["old"]).unwrap();
+    let new: Keyed<Cuckoo> = Keyed::build(&Config::new(10), ["new"]).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("f.tamis");
+    old.save(&path).unwrap();
+    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o555)).unwrap();
+    // The superuser may write anywhere; then there is nothing to see.
+    let enforced = fs::write(dir.path().join("probe"), b"").is_err();
+    if enforced {
+        let error = new.save(&path).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::PermissionDenied, "{error}");
+        assert!(Keyed::<Cuckoo>::load(&path).unwrap().contains("old"));
+    }
+    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn a_file_can_be_replaced_while_it_is_mapped() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("f.tamis");
+    let config = config(&KINDS[0], 100_000);
+    let old = must(&KINDS[0], &config, &hashes(4, 100_000));
+    old.save(&path).unwrap();
+    #[allow(unsafe_code, reason = "the test is about mapping")]
+    // SAFETY: the file is only replaced by a rename, which leaves the mapped one as it is.
+    let mapped: Any = unsafe { Keyed::map(&path) }.unwrap();
+    must(&KINDS[0], &config, &hashes(5, 100_000))
+        .save(&path)
+        .unwrap();
+    assert!(
+        hashes(4, 100_000)
+            .iter()
+            .all(|&h| mapped.filter().contains(h))
+    );
+    assert!(mapped.to_bytes() == old.to_bytes());
+    let new = Any::load(&path).unwrap();
+    assert!(hashes(5, 100_000).iter().all(|&h| new.filter().contains(h)));
+}

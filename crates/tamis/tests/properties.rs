@@ -1,0 +1,307 @@
+//! Properties that hold for any input: operations against a model, configurations as text, and the decoder on bytes that
+//! no writer produced. What the decoder accepts is judged by the fuzz target's own body.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "../../../fuzz/src/lib.rs"]
+#[allow(
+    dead_code,
+    unreachable_pub,
+    reason = "this test uses a part of the targets"
+)]
+mod fuzz;
+mod support;
+
+use std::collections::{HashMap, HashSet};
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+use tamis::testing::repair_checksums;
+use tamis::{AnyFilter, BuildErrorKind, Config, Filter, KINDS, Keyed, KindInfo};
+
+use support::{bytes, config, hash, hashes, made, must};
+
+type Any = Keyed<AnyFilter>;
+
+/// The same cases in every run, unless `PROPTEST_RNG_SEED` or `PROPTEST_CASES` says otherwise.
+fn cases(cases: u32) -> ProptestConfig {
+    let given = ProptestConfig::default();
+    ProptestConfig {
+        cases: if std::env::var_os("PROPTEST_CASES").is_some() {
+            given.cases
+        } else {
+            cases
+        },
+        rng_seed: match given.rng_seed {
+            RngSeed::Random => RngSeed::Fixed(1),
+            seed => seed,
+        },
+        failure_persistence: None,
+        ..given
+    }
+}
+
+/// What a program may do to a filter. Keys are numbers of a small universe, so that they meet again.
+#[derive(Clone, Debug)]
+enum Op {
+    Insert(u8),
+    InsertBatch(Vec<u8>),
+    Remove(u8),
+    RemoveAll(u8),
+    Reopen,
+    Clone,
+    Merge(Vec<u8>),
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        8 => any::<u8>().prop_map(Op::Insert),
+        2 => vec(any::<u8>(), 0..40).prop_map(Op::InsertBatch),
+        4 => any::<u8>().prop_map(Op::Remove),
+        1 => any::<u8>().prop_map(Op::RemoveAll),
+        1 => Just(Op::Reopen),
+        1 => Just(Op::Clone),
+        1 => vec(any::<u8>(), 0..20).prop_map(Op::Merge),
+    ]
+}
+
+fn key(number: u8) -> u64 {
+    hash(1, u64::from(number))
+}
+
+/// The filter, and the copies of each key that it must hold.
+struct Pair {
+    info: &'static KindInfo,
+    config: Config,
+    filter: AnyFilter,
+    model: HashMap<u8, u64>,
+}
+
+impl Pair {
+    fn new(info: &'static KindInfo, capacity: u64) -> Pair {
+        let config = config(info, capacity);
+        let filter = must(info, &config, &[]).filter().clone();
+        Pair {
+            info,
+            config,
+            filter,
+            model: HashMap::new(),
+        }
+    }
+
+    fn apply(&mut self, op: &Op) {
+        match op {
+            Op::Insert(number) => self.insert(*number),
+            Op::InsertBatch(numbers) => self.insert_batch(numbers),
+            Op::Remove(number) => self.remove(*number),
+            Op::RemoveAll(number) => {
+                for _ in 0..self.model.get(number).copied().unwrap_or(0) {
+                    self.remove(*number);
+                }
+            }
+            Op::Reopen => self.filter = Any::open(bytes(&self.filter)).unwrap().filter().clone(),
+            Op::Clone => self.filter = self.filter.clone(),
+            Op::Merge(numbers) => self.merge(numbers),
+        }
+    }
+
+    fn insert(&mut self, number: u8) {
+        let before = bytes(&self.filter);
+        match self.filter.as_insert().unwrap().insert(key(number)) {
+            Ok(()) => *self.model.entry(number).or_default() += 1,
+            Err(_) => assert_eq!(bytes(&self.filter), before, "changed by a refusal"),
+        }
+    }
+
+    fn insert_batch(&mut self, numbers: &[u8]) {
+        let keys: Vec<u64> = numbers.iter().map(|&n| key(n)).collect();
+        let result = self.filter.as_insert().unwrap().insert_batch(&keys);
+        let accepted = result.map_or_else(|full| full.accepted(), |()| keys.len());
+        for &number in &numbers[..accepted] {
+            *self.model.entry(number).or_default() += 1;
+        }
+    }
+
+    /// Removes only what is in: more would be against the filter's contract.
+    fn remove(&mut self, number: u8) {
+        let held = self.model.get(&number).copied().unwrap_or(0);
+        let Some(remove) = self.filter.as_remove() else {
+            return;
+        };
+        if held > 0 {
+            assert!(remove.remove(key(number)), "a member could not be removed");
+            self.model.insert(number, held - 1);
+        }
+    }
+
+    fn merge(&mut self, numbers: &[u8]) {
+        let keys: Vec<u64> = numbers.iter().map(|&n| key(n)).collect();
+        // The same shape: built for the same configuration.
+        let Ok(other) = made(self.info, &self.config, &keys) else {
+            return;
+        };
+        let before = bytes(&self.filter);
+        match self.filter.try_merge(other.filter()) {
+            Ok(()) => {
+                for &number in numbers {
+                    *self.model.entry(number).or_default() += 1;
+                }
+            }
+            Err(_) => assert_eq!(bytes(&self.filter), before, "changed by a refusal"),
+        }
+    }
+
+    fn check(&self) {
+        assert_eq!(self.filter.len(), self.model.values().sum::<u64>());
+        for (&number, &copies) in &self.model {
+            assert!(
+                copies == 0 || self.filter.contains(key(number)),
+                "{number} is denied"
+            );
+            if let Some(count) = self.filter.as_count() {
+                assert!(
+                    count.count(key(number)) >= copies,
+                    "{number} is counted too low"
+                );
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(200))]
+
+    #[test]
+    fn any_sequence_of_operations_agrees_with_a_multiset(
+        capacity in 1u64..150,
+        ops in vec(op(), 0..200),
+    ) {
+        for info in KINDS.iter().filter(|info| info.capabilities().insert) {
+            let mut pair = Pair::new(info, capacity);
+            for op in &ops {
+                pair.apply(op);
+                pair.check();
+            }
+        }
+    }
+
+    #[test]
+    fn building_from_any_hashes_holds_them(seeds in vec(any::<u64>(), 0..300), copies in 0usize..4) {
+        // Few copies, and mixed: filters ask for hashes that are spread.
+        let mut members: Vec<u64> = seeds.iter().map(|&seed| hash(2, seed >> 24)).collect();
+        for _ in 0..copies {
+            members.extend_from_within(..members.len().min(20));
+        }
+        let distinct: HashSet<u64> = members.iter().copied().collect();
+        for info in KINDS {
+            match made(info, &config(info, 0), &members) {
+                Ok(filter) => {
+                    let held = members.iter().all(|&hash| filter.filter().contains(hash));
+                    prop_assert!(held, "{}: a member is denied", info.name);
+                    let again = must(info, &config(info, 0), &members);
+                    prop_assert!(filter.to_bytes() == again.to_bytes(), "{}", info.name);
+                }
+                // A filter that holds every copy may have no room for them; for distinct keys it has.
+                Err(e) => prop_assert!(
+                    distinct.len() < members.len() && matches!(e.kind(), BuildErrorKind::Full(_)),
+                    "{}: {}",
+                    info.name,
+                    e
+                ),
+            }
+        }
+    }
+}
+
+/// A word that can stand in a configuration: no comma, colon, equals sign, nor space at an end.
+fn word() -> impl Strategy<Value = String> {
+    "[a-z_][a-z0-9_.+-]{0,12}"
+}
+
+proptest! {
+    #![proptest_config(cases(1000))]
+
+    #[test]
+    fn a_configuration_is_its_text(
+        kind in proptest::option::of(word()),
+        capacity in any::<u64>(),
+        fpr in any::<f64>().prop_filter("a rate is a number", |f| !f.is_nan()),
+        params in vec((word(), word()), 0..5),
+    ) {
+        let mut config = Config::new(capacity).fpr(fpr);
+        if let Some(kind) = &kind {
+            config = config.of_kind(kind);
+        }
+        for (name, value) in &params {
+            if !["capacity", "fpr"].contains(&name.as_str()) {
+                config = config.set(name, value);
+            }
+        }
+        let read: Config = config.to_string().parse().unwrap();
+        prop_assert_eq!(&read, &config);
+        prop_assert_eq!(read.to_string(), config.to_string());
+    }
+
+    #[test]
+    fn any_text_is_a_configuration_or_an_error(text in "\\PC{0,60}") {
+        if let Ok(config) = text.parse::<Config>() {
+            // What was read can be written and read again. NaN, which a builder refuses, is like nothing.
+            let again = config.to_string().parse::<Config>().unwrap();
+            prop_assert!(again == config || config.get_fpr().is_nan(), "{} became {}", text, config);
+            for info in KINDS {
+                // Not too large a filter: only that nothing panics.
+                if config.get_capacity() < 1000 {
+                    let _ = made(info, &config, &[]);
+                }
+            }
+        }
+    }
+}
+
+/// A place and what to write there.
+fn edits() -> impl Strategy<Value = Vec<(usize, u8, u64)>> {
+    vec((any::<usize>(), 0u8..4, any::<u64>()), 1..6)
+}
+
+proptest! {
+    #![proptest_config(cases(300))]
+
+    #[test]
+    fn arbitrary_bytes_never_make_the_decoder_panic(mut file in vec(any::<u8>(), 0..600)) {
+        prop_assert!(Any::open(file.clone()).is_err());
+        // With the right signature, and then with every checksum right.
+        let magic = [0x89, b'T', b'M', b'S', 0x0D, 0x0A, 0x1A, 0x0A, 1, 0, 0, 0];
+        if file.len() >= magic.len() {
+            file[..magic.len()].copy_from_slice(&magic);
+            prop_assert!(Any::open(file.clone()).is_err());
+        }
+        repair_checksums(&mut file);
+        fuzz::try_open(&file);
+    }
+
+    #[test]
+    fn forged_files_are_refused_or_behave(
+        kind in 0..KINDS.len(),
+        n in 0u64..60,
+        edits in edits(),
+        cut in proptest::option::of(any::<usize>()),
+    ) {
+        let info = &KINDS[kind];
+        let mut file = must(info, &config(info, n), &hashes(4, n)).to_bytes();
+        for (place, how, value) in edits {
+            // Most of the sense is in the header: half the edits go there, on a field's border.
+            let at = if how < 2 { 8 + place % 23 * 8 } else { place % file.len() };
+            let width = [8, 2, 1, 4][usize::from(how)];
+            let small = if value % 3 == 0 { value % 70 } else { value };
+            let bytes = small.to_le_bytes();
+            for (byte, new) in file.iter_mut().skip(at).zip(&bytes[..width]) {
+                *byte = *new;
+            }
+        }
+        if let Some(cut) = cut {
+            file.truncate(cut % (file.len() + 1));
+        }
+        repair_checksums(&mut file);
+        fuzz::try_open(&file);
+    }
+}
