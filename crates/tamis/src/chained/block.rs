@@ -12,7 +12,7 @@
 use crate::bits::low_mask;
 use crate::math::{TINYSET_MAX_WIDTH, fingerprint_fpr};
 
-/// The longest fingerprint that is kept, and the bits of a remainder.
+/// The longest fingerprint that is kept.
 pub(super) const CAP: u32 = TINYSET_MAX_WIDTH;
 /// The most chains: the index is read as one integer.
 pub(super) const MOST_CHAINS: u32 = 128;
@@ -43,8 +43,25 @@ pub(super) struct Layout {
 pub(super) struct Slot {
     pub(super) chain: u32,
     pub(super) fingerprint: u64,
-    /// How many bits of the fingerprint are known.
+    /// How many bits of the remainder it is.
     pub(super) width: u32,
+}
+
+impl Slot {
+    /// Slots of a block are in this order: by chain, then by remainder. It does not depend on the order of insertion, so
+    /// neither do the bits of a block.
+    pub(super) fn order(&self) -> (u32, u64) {
+        (
+            self.chain,
+            self.fingerprint << (64 - CAP) << (CAP - self.width),
+        )
+    }
+}
+
+/// The fingerprint of a remainder: its first bits, from the top.
+#[inline(always)]
+pub(super) fn prefix(remainder: u64, bits: u32) -> u64 {
+    remainder >> 1 >> (63 - bits)
 }
 
 impl Layout {
@@ -161,9 +178,15 @@ impl<const N: usize> Shape<N> {
         }
     }
 
+    /// The first bits of a slot's fingerprint, which are its upper ones.
     #[inline(always)]
     fn fingerprint(self, block: &[u8; N], layout: &Layout, slot: u32, bits: u32) -> u64 {
-        read(block, self.header() + layout.offset_of(slot), bits)
+        let dropped = layout.width_of(slot) - bits;
+        read(
+            block,
+            self.header() + layout.offset_of(slot) + dropped,
+            bits,
+        )
     }
 
     /// The chain's slots that match, in order: their widths never grow, so the first is the most specific.
@@ -177,7 +200,7 @@ impl<const N: usize> Shape<N> {
         let slots = self.chain(block, chain).unwrap_or(0..0);
         slots.filter(move |&slot| {
             let width = layout.width_of(slot);
-            self.fingerprint(block, &layout, slot, width) == remainder & low_mask(width)
+            self.fingerprint(block, &layout, slot, width) == prefix(remainder, width)
         })
     }
 
@@ -200,10 +223,16 @@ impl<const N: usize> Shape<N> {
             .map_or(0, |slots| slots.end - slots.start)
     }
 
-    /// The block with one slot more, first in its chain; `None` if it is full.
+    /// The block with one slot more; `None` if it is full.
     pub(super) fn inserted(self, block: &[u8; N], chain: u32, remainder: u64) -> Option<[u8; N]> {
         let old = self.layout(block)?;
-        let at = self.start(block, self.rank(block, chain))?;
+        let first = self.start(block, self.rank(block, chain))?;
+        let slots = self.chain(block, chain).unwrap_or(first..first);
+        let less = |&slot: &u32| {
+            let bits = old.width_of(slot);
+            self.fingerprint(block, &old, slot, bits) < prefix(remainder, bits)
+        };
+        let at = first + slots.take_while(less).count() as u32;
         let slots = old.slots.max(old.live + 1);
         if slots > self.array() {
             return None;
@@ -215,16 +244,17 @@ impl<const N: usize> Shape<N> {
                 .extended
                 .min(old.extended + u32::from(at <= old.extended));
         }
+        // A chain that had slots has a mark of 0 more, wherever the slot stands in it.
         let index = self.index(block);
         let mut out = self.header_of(index | 1 << chain, &new);
-        out.copy(block, self.header(), at);
+        out.copy(block, self.header(), first);
         out.push(u64::from(index >> chain & 1 == 0), 1);
-        out.copy(block, self.header() + at, old.live - at);
+        out.copy(block, self.header() + first, old.live - first);
         self.free_marks(&mut out, &new);
         for slot in 0..new.live {
             let bits = new.width_of(slot);
             let fingerprint = if slot == at {
-                remainder & low_mask(bits)
+                prefix(remainder, bits)
             } else {
                 self.fingerprint(block, &old, slot - u32::from(slot > at), bits)
             };
@@ -292,14 +322,14 @@ impl<const N: usize> Shape<N> {
         for (i, slot) in slots.iter().enumerate() {
             // Within a chain widths never grow: what a later slot covers is counted there.
             let mut later = slots[i + 1..].iter().take_while(|s| s.chain == slot.chain);
-            if !later.any(|s| s.fingerprint == slot.fingerprint & low_mask(s.width)) {
+            if !later.any(|s| s.fingerprint == slot.fingerprint >> (slot.width - s.width)) {
                 sum += fingerprint_fpr(slot.width);
             }
         }
         sum
     }
 
-    /// The block of these slots, which are in the order of their chains, cut as for `cut` slots or as many as there
+    /// The block of these slots, which are in their order, cut as for `cut` slots or as many as there
     /// are; `None` if they are too many.
     ///
     /// A slot gets the extra bit only where the bit is known, here and in all slots before it.
@@ -321,7 +351,7 @@ impl<const N: usize> Shape<N> {
         for (i, slot) in slots.iter().enumerate() {
             let bits = layout.width_of(i as u32);
             debug_assert!(bits <= slot.width, "fingerprints never grow");
-            out.push(slot.fingerprint & low_mask(bits), bits);
+            out.push(slot.fingerprint >> (slot.width - bits), bits);
         }
         Some(self.sealed(out, &layout))
     }
@@ -491,7 +521,7 @@ mod tests {
                 let key = if repeat {
                     members[x as usize / 4096 % members.len()]
                 } else {
-                    ((x >> 20) as u32 % chains, x >> 39)
+                    ((x >> 20) as u32 % chains, mix64(x))
                 };
                 let before = block;
                 match shape.inserted(&block, key.0, key.1) {
@@ -569,7 +599,7 @@ mod tests {
             while keys < load * blocks {
                 let x = mix64(keys);
                 let block = &mut table[(x % blocks) as usize];
-                let (chain, remainder) = ((x >> 20) as u32 % 64, x >> 39);
+                let (chain, remainder) = ((x >> 20) as u32 % 64, mix64(x));
                 *block = shape.inserted(block, chain, remainder).expect("never full");
                 keys += 1;
             }
@@ -619,7 +649,7 @@ mod tests {
                 draw += 1;
                 let x = mix64(draw);
                 if members.len() < 40 + step % 30 {
-                    let key = ((x >> 20) as u32 % 32, x >> 39);
+                    let key = ((x >> 20) as u32 % 32, mix64(x));
                     block = shape.inserted(&block, key.0, key.1).expect("there is room");
                     members.push(key);
                     continue;

@@ -4,7 +4,7 @@
 //! [`block`](super::block). Half of all chains are empty, and a chain holds one to four slots, so a branch on either
 //! would be mispredicted for every second key and cost more than all the arithmetic.
 
-use super::block::{CAP, Layout, Shape, widths};
+use super::block::{CAP, Layout, Shape, prefix, widths};
 use crate::bits::{fastrange, low_mask};
 use crate::simd::Bits;
 
@@ -57,17 +57,13 @@ impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
         table
     };
 
-    /// Block, chain and remainder of a hash among blocks of this shape; of the remainder the low bits count.
+    /// Block, chain and remainder of a hash among blocks of this shape.
     #[inline(always)]
     pub(super) fn place(hash: u64, blocks: u64) -> (usize, u32, u64) {
         let (block, rest) = fastrange(hash, blocks);
         let chain_bits = N.ilog2();
         let chain = rest >> (64 - chain_bits);
-        (
-            block as usize,
-            chain as u32,
-            rest >> (64 - chain_bits - CAP),
-        )
+        (block as usize, chain as u32, rest << chain_bits)
     }
 
     #[inline(always)]
@@ -149,7 +145,7 @@ impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
         // field is never marked wrongly, so there is a mark if and only if there is a match.
         let ones = ONES[width as usize % 64];
         let fields = word(block, byte as usize).wrapping_shr(shift as u32);
-        let x = fields ^ (remainder & ((1 << width) - 1)).wrapping_mul(ones);
+        let x = fields ^ remainder.wrapping_shr(64 - width as u32).wrapping_mul(ones);
         let zeros = x.wrapping_sub(ones) & !x & ones.wrapping_shl(width as u32 + 63);
         // Moves the chain's fields to the top, and what lies above them out.
         let of_chain = zeros.wrapping_shl((len * width).wrapping_neg() as u32);
@@ -164,8 +160,8 @@ impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
     fn one_by_one(block: &[u8; N], layout: Layout, start: u32, remainder: u64) -> bool {
         for slot in start..layout.live {
             let at = Self::HEADER + u64::from(layout.offset_of(slot));
-            let different = (field(block, at) ^ remainder) & low_mask(layout.width_of(slot));
-            if different == 0 {
+            let width = layout.width_of(slot);
+            if field(block, at) & low_mask(width) == prefix(remainder, width) {
                 return true;
             }
             if field(block, Self::HEADER + u64::from(slot)) & 1 == 1 {
@@ -176,91 +172,92 @@ impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
     }
 }
 
-/// How an insertion shortens the fingerprints of a block, by the slots it has: which bits of each word stay, and how many
-/// have gone before it.
+/// How an insertion shortens the fingerprints of a block: a mask of the bits that stay, for each word, by the number of
+/// slots.
 ///
-/// The bits that go are the top ones of some fingerprints, as many as the new slot needs, 26 at most. Which fingerprints
-/// depends on the new slot's place only by whether it is itself among the longer ones: two rows for each number of slots.
-pub(super) struct Shrinking<const N: usize> {
-    rows: Vec<[u64; 32]>,
-}
-
-impl<const N: usize> Shrinking<N> {
-    /// Blocks with as many slots or more are rewritten by the plain code: less than one in a million, unless the filter
-    /// is overfull.
-    const SLOTS: u32 = N as u32 * 3 / 2;
-
-    fn new(shape: Shape<N>) -> Shrinking<N> {
-        let mut rows = Vec::new();
-        for slots in 0..Self::SLOTS {
-            let (old_short, old_longer) = widths(shape.array(), slots);
-            let (short, longer) = widths(shape.array(), slots + 1);
-            for among_longer in [0, 1] {
-                let mut row = [u64::MAX; 32];
-                let mut at = (shape.header() + slots) as usize;
-                for slot in 0..slots {
-                    let old = old_short + u32::from(slot < old_longer);
-                    let new = short + u32::from(slot + among_longer < longer);
-                    for bit in at + new as usize..at + old as usize {
-                        row[bit / 64] &= !(1 << (bit % 64));
-                    }
-                    at += old as usize;
-                }
-                let mut gone = 0;
-                for word in 0..16 {
-                    row[16 + word] = gone;
-                    gone += u64::from(row[word].count_zeros());
-                }
-                rows.push(row);
+/// The bits that go are the last ones of some fingerprints, as many as the new slot needs, 26 at most. Which fingerprints
+/// depends on the new slot's place only by whether it is itself among the longer ones: two rows for each number.
+const fn shrinking<const WORDS: usize, const ROWS: usize>(header: u32) -> [[u64; WORDS]; ROWS] {
+    let mut rows = [[u64::MAX; WORDS]; ROWS];
+    let mut row = 0;
+    while row < ROWS {
+        let (slots, among_longer) = (row as u32 / 2, row as u32 % 2);
+        let array = 64 * WORDS as u32 - header;
+        let (old_short, old_longer) = widths(array, slots);
+        let (short, longer) = widths(array, slots + 1);
+        let mut at = header + slots;
+        let mut slot = 0;
+        while slot < slots {
+            let old = old_short + (slot < old_longer) as u32;
+            let new = short + (slot + among_longer < longer) as u32;
+            let mut bit = at;
+            while bit < at + old - new {
+                rows[row][bit as usize / 64] &= !(1 << (bit % 64));
+                bit += 1;
             }
+            at += old;
+            slot += 1;
         }
-        Shrinking { rows }
+        row += 1;
     }
+    rows
 }
+
+/// Blocks with 3/2 as many slots as bytes, or more, are rewritten by the plain code: less than one in a million, unless
+/// the filter is overfull.
+static SHRINKING_32: [[[u64; 4]; 96]; 2] = [shrinking(32), shrinking(34)];
+static SHRINKING_64: [[[u64; 8]; 192]; 2] = [shrinking(64), shrinking(66)];
+static SHRINKING_128: [[[u64; 16]; 384]; 2] = [shrinking(128), shrinking(130)];
 
 impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
-    pub(super) fn shrinking() -> Shrinking<N> {
-        Shrinking::new(Self::SHAPE)
+    /// The masks for an insertion, N / 8 of them.
+    #[inline(always)]
+    fn shrinking(slots: u64, among_longer: bool) -> Option<&'static [u64]> {
+        let masks = match N {
+            32 => SHRINKING_32[usize::from(REMOVABLE)].as_flattened(),
+            64 => SHRINKING_64[usize::from(REMOVABLE)].as_flattened(),
+            _ => SHRINKING_128[usize::from(REMOVABLE)].as_flattened(),
+        };
+        let row = 2 * slots as usize + usize::from(among_longer);
+        masks.get(row * (N / 8)..(row + 1) * (N / 8))
     }
 
     /// The same block as [`Shape::inserted`], written in place; `None` if it is full, and then it is as it was.
     #[inline(always)]
     pub(super) fn insert<B: Bits>(
         bits: B,
-        shrinking: &Shrinking<N>,
         block: &mut [u8; N],
         chain: u32,
         remainder: u64,
     ) -> Option<()> {
         let found = Self::find(bits, block, chain);
-        let (start, slots) = (found.start, found.slots);
+        let slots = found.slots;
         let flags = if REMOVABLE { block[N / 8] & 3 } else { 0 };
+        if !B::FAST || found.sound < 0 || flags != 0 {
+            return plain_insert::<N, REMOVABLE>(block, chain, remainder);
+        }
+        let at = Self::place_in_chain(block, &found, remainder);
         let [short, longer] = Self::WIDTHS[(slots + 1) as u8 as usize].map(u64::from);
-        let extra = start < longer;
-        let row = shrinking.rows.get(2 * slots as usize + usize::from(extra));
-        let (Some(row), true, 0) = (row, B::FAST && found.sound >= 0, flags) else {
+        let extra = at < longer;
+        let Some(masks) = Self::shrinking(slots, extra) else {
             return plain_insert::<N, REMOVABLE>(block, chain, remainder);
         };
         let words = N / 8;
         block[chain as usize / 8] |= 1 << (chain % 8);
         // First drop the bits that go.
-        let mut kept = [0; 17];
+        let (mut dense, mut gone) = ([0; 16], 0);
         for j in 0..words {
-            kept[j] = bits.gather(word(block, 8 * j), row[j]);
-        }
-        let mut dense = [0; 16];
-        for j in 0..words {
-            let next = if j + 1 < words {
-                kept[j + 1] << 1 << (63 - row[17 + j] % 64)
-            } else {
-                0
-            };
-            dense[j] = kept[j] >> (row[16 + j] % 64) | next;
+            let kept = bits.gather(word(block, 8 * j), masks[j]);
+            dense[j] = kept >> (gone % 64);
+            if j > 0 {
+                dense[j - 1] |= kept << 1 << (63 - gone % 64);
+            }
+            gone += u64::from(masks[j].count_zeros());
         }
         // Then move the end marks from here on by one, the fingerprints from here on by the new one's width as well.
         let width = short + u64::from(extra);
-        let mark = Self::HEADER + start;
-        let place = Self::HEADER + slots + start * short + start.min(longer);
+        let mark = Self::HEADER + found.start;
+        let place = Self::HEADER + slots + at * short + at.min(longer);
         let (mut near, mut far) = (0, 0);
         for j in 0..words {
             let (after_mark, after_place) = (from(mark, j), from(place, j));
@@ -276,8 +273,26 @@ impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
             block[8 * j..8 * j + 8].copy_from_slice(&moved.to_le_bytes());
         }
         or_into(block, mark, 1 - found.present);
-        or_into(block, place + 1, remainder & ((1 << (width % 64)) - 1));
+        or_into(block, place + 1, prefix(remainder, width as u32));
         Some(())
+    }
+
+    /// The slot that a remainder is to have among those of its chain.
+    #[inline(always)]
+    fn place_in_chain(block: &[u8; N], found: &Found, remainder: u64) -> u64 {
+        let [short, longer] = Self::WIDTHS[found.slots as u8 as usize].map(u64::from);
+        let mut at = found.start;
+        let mut more = found.present == 1;
+        while more {
+            let place = Self::HEADER + found.slots + at * short + at.min(longer);
+            let width = (short + u64::from(at < longer)) as u32;
+            if field(block, place) & low_mask(width) >= prefix(remainder, width) {
+                break;
+            }
+            more = field(block, Self::HEADER + at) & 1 == 0;
+            at += 1;
+        }
+        at
     }
 }
 
@@ -442,7 +457,7 @@ mod tests {
                 let spread = (x >> 8 & ((1 << chain_bits) - 1)) as u32;
                 let chain = (spread + 11 * (seed % 7) as u32) % N as u32;
                 // A remainder of few bits now and then, so that fingerprints meet.
-                let remainder = x >> if seed % 2 == 0 { 39 } else { 61 };
+                let remainder = mix64(x) & u64::MAX << if seed % 2 == 0 { 0 } else { 61 };
                 match shape.inserted(&block, chain, remainder) {
                     Some(next) => block = next,
                     None => break,
@@ -479,36 +494,27 @@ mod tests {
         assert!(yes > 1000);
     }
 
-    struct Insert<'a, const N: usize, const REMOVABLE: bool> {
-        shrinking: &'a Shrinking<N>,
+    struct Insert<const N: usize, const REMOVABLE: bool> {
         block: [u8; N],
         chain: u32,
         remainder: u64,
     }
-    impl<const N: usize, const REMOVABLE: bool> BitsOp for Insert<'_, N, REMOVABLE> {
+    impl<const N: usize, const REMOVABLE: bool> BitsOp for Insert<N, REMOVABLE> {
         type Out = Option<[u8; N]>;
         #[inline(always)]
         fn run<B: Bits>(mut self, bits: B) -> Option<[u8; N]> {
-            Default::<N, REMOVABLE>::insert(
-                bits,
-                self.shrinking,
-                &mut self.block,
-                self.chain,
-                self.remainder,
-            )?;
+            Default::<N, REMOVABLE>::insert(bits, &mut self.block, self.chain, self.remainder)?;
             Some(self.block)
         }
     }
 
     fn insertions_agree<const N: usize, const REMOVABLE: bool>() {
         let shape = Default::<N, REMOVABLE>::SHAPE;
-        let shrinking = &Default::<N, REMOVABLE>::shrinking();
         blocks::<N, REMOVABLE>(|&block, x| {
             for i in 0..4 {
                 let y = mix64(x ^ i);
-                let (chain, remainder) = (y as u32 % N as u32, y >> 30);
+                let (chain, remainder) = (y as u32 % N as u32, mix64(y));
                 let insert = Insert::<N, REMOVABLE> {
-                    shrinking,
                     block,
                     chain,
                     remainder,

@@ -117,7 +117,7 @@ pub(crate) trait Probe {
 ///
 /// `bytes` is the size of the filter: a small one sits in the caches already.
 #[inline(always)]
-pub(crate) fn probe_all<P: Probe>(probe: P, bytes: usize, hashes: &[u64], out: &mut [bool]) {
+pub(crate) fn probe_all<P: Probe>(probe: &P, bytes: usize, hashes: &[u64], out: &mut [bool]) {
     let ahead = if bytes < super::PREFETCH_FROM {
         hashes.len()
     } else {
