@@ -19,6 +19,7 @@
 //! |---|---|
 //! | a fixed set, the smallest | [`BinaryFuse8`] (0.39 % false positives), [`BinaryFuse16`], [`BinaryFuse32`] |
 //! | keys arriving over time, the fastest | [`SplitBlock512`] |
+//! | keys arriving over time, the smallest | [`TinySet`], or [`TinySetRemovable`] if some leave again |
 //! | to remove keys, or to count copies | [`Cuckoo`] |
 //! | to unite filters, or to estimate the size of a set | [`Bloom`] |
 //! | the bits of a Parquet file | [`SplitBlock256`] |

@@ -1,4 +1,8 @@
 //! What TinySet promises, on whole filters: sizes and rates as published, churn, overload, files.
+#![allow(
+    clippy::unwrap_used,
+    reason = "helpers outside `#[test]` functions are tests too"
+)]
 
 use tamis::math::binomial_interval;
 use tamis::{Config, Filter, Hashing, Insert, Keyed, Kind, Remove, TinySet, TinySetRemovable};

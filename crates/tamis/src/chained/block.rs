@@ -11,6 +11,7 @@
 
 use crate::bits::low_mask;
 use crate::math::{TINYSET_MAX_WIDTH, fingerprint_fpr};
+use crate::simd::{Bits as _, Portable};
 
 /// The longest fingerprint that is kept.
 pub(super) const CAP: u32 = TINYSET_MAX_WIDTH;
@@ -115,8 +116,8 @@ impl<const N: usize> Shape<N> {
             let bits = read(block, from, (8 * N as u32 - from).min(56));
             let ones = bits.count_ones();
             if left < ones {
-                let word = (0..left).fold(bits, |w, _| w & (w - 1));
-                return Some(from + word.trailing_zeros() - self.header());
+                let one = Portable.one(bits, 1 << left);
+                return Some(from + one.trailing_zeros() - self.header());
             }
             left -= ones;
             from += 56;
@@ -141,8 +142,21 @@ impl<const N: usize> Shape<N> {
         if self.index(block) >> chain & 1 == 0 {
             return None;
         }
-        let rank = self.rank(block, chain);
-        Some(self.start(block, rank)?..self.start(block, rank + 1)?)
+        let first = self.start(block, self.rank(block, chain))?;
+        Some(first..self.end(block, first)?)
+    }
+
+    /// The slot after the first end mark from a slot on.
+    fn end(self, block: &[u8; N], first: u32) -> Option<u32> {
+        let mut from = self.header() + first;
+        while from < 8 * N as u32 {
+            let bits = read(block, from, 56);
+            if bits != 0 {
+                return Some(from + bits.trailing_zeros() + 1 - self.header());
+            }
+            from += 56;
+        }
+        None
     }
 
     /// Reads how a block is cut; `None` for bits that no operation writes.
@@ -155,7 +169,10 @@ impl<const N: usize> Shape<N> {
             return empty.then_some(self.plain(0, 0));
         }
         let live = self.start(block, chains)?;
-        let slots = self.start(block, chains + removed as u32)?;
+        let slots = match removed {
+            0 => live,
+            _ => self.end(block, live)?,
+        };
         let plain = self.plain(slots, live);
         let top = highest(block)?;
         let end = |layout: &Layout| self.header() + layout.offset_of(live);
@@ -405,8 +422,10 @@ pub(super) fn read<const N: usize>(block: &[u8; N], bit: u32, bits: u32) -> u64 
 
 /// The position of the highest set bit.
 fn highest<const N: usize>(block: &[u8; N]) -> Option<u32> {
-    let byte = block.iter().rposition(|&byte| byte != 0)?;
-    Some(8 * byte as u32 + block[byte].ilog2())
+    let words = block.as_chunks::<8>().0.iter().enumerate().rev();
+    let mut words = words.map(|(i, &word)| (i as u32, u64::from_le_bytes(word)));
+    let (i, word) = words.find(|(_, word)| *word != 0)?;
+    Some(64 * i + word.ilog2())
 }
 
 /// Writes a block from its first bit to its last.

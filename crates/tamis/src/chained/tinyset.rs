@@ -3,30 +3,35 @@
 //! # The idea
 //!
 //! ```text
-//!  hash ──► block b of B, chain c of L, remainder r (25 bits)
+//!  hash ──► block b of B, chain c of L = 64, remainder r
 //!
-//!  block    0                63  64 … (X bits)             (X fields, low bits of the remainders)              511
-//!          ┌──────────────────┬──────────────────┬──────────────────────────────────────────────────────────────┐
-//!          │ 0 1 1 0 0 1 0 …  │ 1 0 1 1 …         │ 1011010 1 │ 0010111 0 │ 1100010 1 │ 0111101 │ … │ 1000110     │
-//!          └──────────────────┴──────────────────┴──────────────────────────────────────────────────────────────┘
-//!            index: chain c     end marks: slot i    one fingerprint a slot, in the order of the chains;
-//!            has a slot         is its chain's last  the first (448 mod X) slots have one bit more
+//!  bit 0                64              64 + X                                                            512
+//!  ┌────────────────────┬────────────────┬───────────┬───────────┬───────────┬───────────┬─ … ─┬──────────┐
+//!  │ 0 1 1 0 0 1 0 0 …  │ 1 0 1 1 0 0 1 … │ 10110101  │ 00101110  │ 11000101  │ 01111010  │     │ 1000110  │
+//!  └────────────────────┴────────────────┴───────────┴───────────┴───────────┴───────────┴─ … ─┴──────────┘
+//!    index: chain c has   end marks: slot   one fingerprint a slot, in the order of chains, then of remainders;
+//!    a slot               i is its chain's  the first 448 mod X of them have one bit more than the others
+//!                         last
 //!
-//!  chains   1: slot 0 ┃ 2: slots 1, 2 ┃ 5: slot 3 ┃ …
+//!  chain 1: slot 0 ┃ chain 2: slots 1, 2 ┃ chain 5: slot 3 ┃ …
 //! ```
 //!
 //! A block is a hash table with chaining, without pointers: the index says which chains exist, the end marks say where
 //! each ends, and counting ones in both finds a chain. There is no counter either: with k chains, the block has as many
 //! slots as lie up to the k-th end mark. All bits that remain belong to the fingerprints, shared out evenly: with X
 //! slots each gets ⌊448/X⌋ − 1 bits beside its end mark, and the first 448 mod X one more. Few keys have long
-//! fingerprints; a key more makes each a little shorter. The block is full of information at every load, and never full.
+//! fingerprints; a key more makes each a little shorter. A block is full of information at every load, and never full.
 //!
 //! # Why an insertion loses nothing
 //!
-//! A slot keeps the *low* bits of its key's remainder, and the width of slot i among X, ⌈(448 − i)/X⌉ − 1, never grows
+//! A slot keeps the *first* bits of its key's remainder, and the width of slot i among X, ⌈(448 − i)/X⌉ − 1, never grows
 //! with i or with X. An insertion moves slots to higher numbers only, and X up. So every new field is a prefix of the old
-//! one, and a prefix of the key's own remainder; the key goes on matching it. For the same reason two filters unite
-//! without their keys: slots of both, in the order of the chains, at a larger X.
+//! one, and of the key's own remainder: the key goes on matching it. For the same reason two filters unite without their
+//! keys: slots of both, in order, at a larger X.
+//!
+//! Where two remainders differ only in bits that are lost, their slots hold the same bits, and their order does not
+//! matter. So the bits of a filter depend on its keys alone, not on the order in which they came: inserting, building at
+//! once and uniting give the same file. (After removals the block's highest load shows.)
 //!
 //! # Removing
 //!
@@ -54,12 +59,19 @@
 //! A filter may be overfilled: the rate rises gently, and an insertion is refused only when a block has as many slots as
 //! bits, some eight times its load.
 //!
+//! A lookup reads one line and takes about 120 instructions, none of them a branch that depends on the key, whatever the
+//! rate. In batches at 10⁷ keys and 2⁻⁸ it needs 2.2 to 2.8 times as long as reading one random line of a table of the
+//! same size does (the limit for any filter of one line), 0.7 to 0.85 times as long as [`Cuckoo`](crate::Cuckoo) at 12
+//! bits; within the caches, where instructions alone count, twice as long as that one. An insertion rewrites the line:
+//! 0.5 to 0.7 of the time of a cuckoo insertion, on average over a fill. A removal, and an insertion into a block that
+//! has seen one, rewrite it slot by slot, which takes several times as long.
+//!
 //! # When to choose it
 //!
-//! When keys arrive over time and space counts: nothing dynamic is smaller between 3 % and 0.001 %.
+//! When keys arrive over time and space counts: it is smaller than Bloom and cuckoo filters below 3 %.
 //! [`SplitBlock512`](crate::SplitBlock512) is faster and larger; for a fixed set [`BinaryFuse8`](crate::BinaryFuse8) is
 //! smaller. [`Cuckoo`](crate::Cuckoo) does not lose accuracy when keys come and go for long: here each block keeps the
-//! widths of its highest load.
+//! widths of its highest load, and the rate about doubles once as many keys have been replaced as it holds.
 //!
 //! # Bibliography
 //!

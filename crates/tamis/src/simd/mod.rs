@@ -15,9 +15,7 @@
 
 mod bits;
 
-#[cfg(test)]
-pub(crate) use bits::Portable;
-pub(crate) use bits::{Bits, BitsOp, Probe, dispatch_bits, probe_all};
+pub(crate) use bits::{Bits, BitsOp, Portable, Probe, dispatch_bits, probe_all};
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
