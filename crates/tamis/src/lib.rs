@@ -19,6 +19,7 @@
 //! |---|---|
 //! | a fixed set, the smallest | [`BinaryFuse8`] (0.39 % false positives), [`BinaryFuse16`], [`BinaryFuse32`] |
 //! | keys arriving over time, the fastest | [`SplitBlock512`] |
+//! | keys arriving over time, the smallest | [`TinySet`], or [`TinySetRemovable`] if some leave again |
 //! | to remove keys, or to count copies | [`Cuckoo`] |
 //! | to unite filters, or to estimate the size of a set | [`Bloom`] |
 //! | the bits of a Parquet file | [`SplitBlock256`] |
@@ -36,6 +37,7 @@
 mod bits;
 pub mod bloom;
 mod buf;
+pub mod chained;
 mod config;
 pub mod cuckoo;
 mod error;
@@ -51,6 +53,7 @@ mod simd;
 
 pub use bloom::{Bloom, SplitBlock, SplitBlock256, SplitBlock512};
 pub use buf::{Buf, Word};
+pub use chained::{TinySet, TinySetOf, TinySetRemovable};
 pub use config::{Config, Param};
 pub use cuckoo::Cuckoo;
 pub use error::{

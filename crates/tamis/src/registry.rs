@@ -7,6 +7,7 @@ use std::any::Any;
 use std::fmt;
 
 use crate::bloom::{Bloom, SplitBlock256, SplitBlock512};
+use crate::chained::{TinySet, TinySetRemovable};
 use crate::config::{Config, Param};
 use crate::cuckoo::Cuckoo;
 use crate::error::{
@@ -22,6 +23,8 @@ pub static KINDS: &[KindInfo] = &[
     KindInfo::of::<Bloom>(),
     KindInfo::of::<SplitBlock512>(),
     KindInfo::of::<SplitBlock256>(),
+    KindInfo::of::<TinySet>(),
+    KindInfo::of::<TinySetRemovable>(),
     KindInfo::of::<Cuckoo>(),
     KindInfo::of::<BinaryFuse8>(),
     KindInfo::of::<BinaryFuse16>(),

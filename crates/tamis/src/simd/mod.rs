@@ -13,6 +13,10 @@
     reason = "room for unsafe 2 of 2: prefetch, target features, kernels"
 )]
 
+mod bits;
+
+pub(crate) use bits::{Bits, BitsOp, Portable, Probe, dispatch_bits, probe_all};
+
 use std::sync::atomic::{AtomicU8, Ordering};
 
 /// What the processor can do, as far as the code distinguishes it.

@@ -1,0 +1,727 @@
+//! One block: a chained hash table without pointers, in N bytes.
+//!
+//! ```text
+//! bit 0         L       H = L + F            H + X                                            8·N
+//!  │ index      │ flags │ end marks, X bits   │ fingerprint 0, 1, … live − 1     │ 1 0 … 0    │
+//! ```
+//!
+//! What the bits mean is told in [`tinyset`](super::tinyset). This file reads and rewrites them plainly, a slot at a
+//! time and for every shape; the short cuts for the common shapes are in [`fast`](super::fast), and must give the same
+//! bits.
+
+use crate::bits::low_mask;
+use crate::math::{TINYSET_MAX_WIDTH, fingerprint_fpr};
+use crate::simd::{Bits as _, Portable};
+
+/// The longest fingerprint that is kept.
+pub(super) const CAP: u32 = TINYSET_MAX_WIDTH;
+/// The most chains: the index is read as one integer.
+pub(super) const MOST_CHAINS: u32 = 128;
+
+/// What is the same for all blocks of a filter, beside their size: N bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Shape<const N: usize> {
+    /// Chains, and bits of the index.
+    pub(super) chains: u32,
+    /// Whether the two flags of removal stand after the index.
+    pub(super) removable: bool,
+}
+
+/// How a block is cut into slots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Layout {
+    /// Slots that decide the widths: X. Those from `live` on are free again.
+    pub(super) slots: u32,
+    /// Slots that hold a fingerprint.
+    pub(super) live: u32,
+    /// Bits of a fingerprint from slot `extended` on; those before have one more.
+    pub(super) width: u32,
+    pub(super) extended: u32,
+}
+
+/// A fingerprint on its way from one block to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Slot {
+    pub(super) chain: u32,
+    pub(super) fingerprint: u64,
+    /// How many bits of the remainder it is.
+    pub(super) width: u32,
+}
+
+impl Slot {
+    /// Slots of a block are in this order: by chain, then by remainder. It does not depend on the order of insertion, so
+    /// neither do the bits of a block.
+    pub(super) fn order(&self) -> (u32, u64) {
+        (
+            self.chain,
+            self.fingerprint << (64 - CAP) << (CAP - self.width),
+        )
+    }
+}
+
+/// The fingerprint of a remainder: its first bits, from the top.
+#[inline(always)]
+pub(super) fn prefix(remainder: u64, bits: u32) -> u64 {
+    remainder >> 1 >> (63 - bits)
+}
+
+impl Layout {
+    #[inline(always)]
+    pub(super) fn width_of(&self, slot: u32) -> u32 {
+        self.width + u32::from(slot < self.extended)
+    }
+
+    /// Where a slot's fingerprint starts, counted from the end of the header.
+    #[inline(always)]
+    pub(super) fn offset_of(&self, slot: u32) -> u32 {
+        self.slots + slot * self.width + slot.min(self.extended)
+    }
+}
+
+/// Bits of the width law: fingerprint width of a block with `slots` slots in an array of `array` bits, and how many
+/// have one more.
+#[inline(always)]
+pub(super) const fn widths(array: u32, slots: u32) -> (u32, u32) {
+    if slots == 0 || array / slots > CAP {
+        (CAP, 0)
+    } else {
+        (array / slots - 1, array % slots)
+    }
+}
+
+impl<const N: usize> Shape<N> {
+    pub(super) const fn header(self) -> u32 {
+        self.chains + if self.removable { 2 } else { 0 }
+    }
+
+    /// Bits for end marks and fingerprints: A, and the most slots there can be.
+    pub(super) const fn array(self) -> u32 {
+        8 * N as u32 - self.header()
+    }
+
+    fn index(self, block: &[u8; N]) -> u128 {
+        let word = |i: u32| u128::from(read(block, 64 * i, 64));
+        let bits = match N {
+            8 => word(0),
+            _ => word(0) | word(1) << 64,
+        };
+        bits & u128::MAX >> (128 - self.chains)
+    }
+
+    /// The position of the one with number `rank` (from 0) in the end marks.
+    fn select(self, block: &[u8; N], rank: u32) -> Option<u32> {
+        let mut left = rank;
+        let mut from = self.header();
+        while from < 8 * N as u32 {
+            let bits = read(block, from, (8 * N as u32 - from).min(56));
+            let ones = bits.count_ones();
+            if left < ones {
+                let one = Portable.one(bits, 1 << left);
+                return Some(from + one.trailing_zeros() - self.header());
+            }
+            left -= ones;
+            from += 56;
+        }
+        None
+    }
+
+    /// The slot where a chain starts that has `rank` chains before it, or would start if it is empty.
+    fn start(self, block: &[u8; N], rank: u32) -> Option<u32> {
+        match rank {
+            0 => Some(0),
+            _ => self.select(block, rank - 1).map(|last| last + 1),
+        }
+    }
+
+    fn rank(self, block: &[u8; N], chain: u32) -> u32 {
+        (self.index(block) & ((1 << chain) - 1)).count_ones()
+    }
+
+    /// The chain's slots, first to end.
+    fn chain(self, block: &[u8; N], chain: u32) -> Option<std::ops::Range<u32>> {
+        if self.index(block) >> chain & 1 == 0 {
+            return None;
+        }
+        let first = self.start(block, self.rank(block, chain))?;
+        Some(first..self.end(block, first)?)
+    }
+
+    /// The slot after the first end mark from a slot on.
+    fn end(self, block: &[u8; N], first: u32) -> Option<u32> {
+        let mut from = self.header() + first;
+        while from < 8 * N as u32 {
+            let bits = read(block, from, 56);
+            if bits != 0 {
+                return Some(from + bits.trailing_zeros() + 1 - self.header());
+            }
+            from += 56;
+        }
+        None
+    }
+
+    /// Reads how a block is cut; `None` for bits that no operation writes.
+    pub(super) fn layout(self, block: &[u8; N]) -> Option<Layout> {
+        let chains = self.index(block).count_ones();
+        let flags = read(block, self.chains, self.header() - self.chains);
+        let (removed, marked) = (flags & 1, flags >> 1 == 1);
+        if chains == 0 {
+            let empty = block.iter().all(|&byte| byte == 0);
+            return empty.then_some(self.plain(0, 0));
+        }
+        let live = self.start(block, chains)?;
+        let slots = match removed {
+            0 => live,
+            _ => self.end(block, live)?,
+        };
+        let plain = self.plain(slots, live);
+        let top = highest(block)?;
+        let end = |layout: &Layout| self.header() + layout.offset_of(live);
+        if !marked {
+            // All fingerprints of 0 bits may end a block.
+            return (top < end(&plain)).then_some(plain);
+        }
+        let extended = top.checked_sub(self.header() + slots + live * plain.width)?;
+        (extended < plain.extended).then_some(Layout { extended, ..plain })
+    }
+
+    /// The layout in which as many slots as can be have one bit more.
+    fn plain(self, slots: u32, live: u32) -> Layout {
+        let (width, most) = widths(self.array(), slots);
+        Layout {
+            slots,
+            live,
+            width,
+            extended: most.min(live),
+        }
+    }
+
+    /// The first bits of a slot's fingerprint, which are its upper ones.
+    #[inline(always)]
+    fn fingerprint(self, block: &[u8; N], layout: &Layout, slot: u32, bits: u32) -> u64 {
+        let dropped = layout.width_of(slot) - bits;
+        read(
+            block,
+            self.header() + layout.offset_of(slot) + dropped,
+            bits,
+        )
+    }
+
+    /// The chain's slots that match, in order: their widths never grow, so the first is the most specific.
+    fn matches(
+        self,
+        block: &[u8; N],
+        layout: Layout,
+        chain: u32,
+        remainder: u64,
+    ) -> impl Iterator<Item = u32> {
+        let slots = self.chain(block, chain).unwrap_or(0..0);
+        slots.filter(move |&slot| {
+            let width = layout.width_of(slot);
+            self.fingerprint(block, &layout, slot, width) == prefix(remainder, width)
+        })
+    }
+
+    /// Whether a slot of the chain holds a prefix of the remainder.
+    pub(super) fn contains(self, block: &[u8; N], chain: u32, remainder: u64) -> bool {
+        self.count(block, chain, remainder) > 0
+    }
+
+    /// How many slots of the chain hold a prefix of the remainder.
+    pub(super) fn count(self, block: &[u8; N], chain: u32, remainder: u64) -> u64 {
+        match self.layout(block) {
+            Some(layout) => self.matches(block, layout, chain, remainder).count() as u64,
+            None => 0,
+        }
+    }
+
+    /// Length of a chain.
+    pub(super) fn chain_len(self, block: &[u8; N], chain: u32) -> u32 {
+        self.chain(block, chain)
+            .map_or(0, |slots| slots.end - slots.start)
+    }
+
+    /// The block with one slot more; `None` if it is full.
+    pub(super) fn inserted(self, block: &[u8; N], chain: u32, remainder: u64) -> Option<[u8; N]> {
+        let old = self.layout(block)?;
+        let first = self.start(block, self.rank(block, chain))?;
+        let slots = self.chain(block, chain).unwrap_or(first..first);
+        let less = |&slot: &u32| {
+            let bits = old.width_of(slot);
+            self.fingerprint(block, &old, slot, bits) < prefix(remainder, bits)
+        };
+        let at = first + slots.take_while(less).count() as u32;
+        let slots = old.slots.max(old.live + 1);
+        if slots > self.array() {
+            return None;
+        }
+        let mut new = self.plain(slots, old.live + 1);
+        if new.width == old.width {
+            // Every slot that has the extra bit keeps it if there is room for it; no slot gets it back.
+            new.extended = new
+                .extended
+                .min(old.extended + u32::from(at <= old.extended));
+        }
+        // A chain that had slots has a mark of 0 more, wherever the slot stands in it.
+        let index = self.index(block);
+        let mut out = self.header_of(index | 1 << chain, &new);
+        out.copy(block, self.header(), first);
+        out.push(u64::from(index >> chain & 1 == 0), 1);
+        out.copy(block, self.header() + first, old.live - first);
+        self.free_marks(&mut out, &new);
+        for slot in 0..new.live {
+            let bits = new.width_of(slot);
+            let fingerprint = if slot == at {
+                prefix(remainder, bits)
+            } else {
+                self.fingerprint(block, &old, slot - u32::from(slot > at), bits)
+            };
+            out.push(fingerprint, bits);
+        }
+        Some(self.sealed(out, &new))
+    }
+
+    /// The block without the most specific slot that matches; `None` if none does.
+    pub(super) fn removed(self, block: &[u8; N], chain: u32, remainder: u64) -> Option<[u8; N]> {
+        let old = self.layout(block)?;
+        let at = self.matches(block, old, chain, remainder).next()?;
+        if old.live == 1 {
+            return Some([0; N]);
+        }
+        let new = Layout {
+            live: old.live - 1,
+            extended: old.extended - u32::from(at < old.extended),
+            ..old
+        };
+        // A chain of several slots starts with a mark of 0, which is the one to drop wherever the slot stood.
+        let slots = self.chain(block, chain)?;
+        let alone = slots.end - slots.start == 1;
+        let index = self.index(block) & !(u128::from(alone) << chain);
+        let mut out = self.header_of(index, &new);
+        out.copy(block, self.header(), slots.start);
+        out.copy(
+            block,
+            self.header() + slots.start + 1,
+            new.live - slots.start,
+        );
+        self.free_marks(&mut out, &new);
+        for slot in 0..new.live {
+            let from = slot + u32::from(slot >= at);
+            let bits = new.width_of(slot);
+            out.push(self.fingerprint(block, &old, from, bits), bits);
+        }
+        Some(self.sealed(out, &new))
+    }
+
+    /// Appends every slot of a block, in order.
+    pub(super) fn read(self, block: &[u8; N], slots: &mut Vec<Slot>) {
+        let Some(layout) = self.layout(block) else {
+            return;
+        };
+        let mut index = self.index(block);
+        for slot in 0..layout.live {
+            let width = layout.width_of(slot);
+            slots.push(Slot {
+                chain: index.trailing_zeros(),
+                fingerprint: self.fingerprint(block, &layout, slot, width),
+                width,
+            });
+            if read(block, self.header() + slot, 1) == 1 {
+                index &= index.wrapping_sub(1);
+            }
+        }
+    }
+
+    /// The share of all remainders that a block's chains match, summed over its chains. `slots` is room to work in.
+    pub(super) fn coverage(self, block: &[u8; N], slots: &mut Vec<Slot>) -> f64 {
+        slots.clear();
+        self.read(block, slots);
+        let mut sum = 0.0;
+        for (i, slot) in slots.iter().enumerate() {
+            // Within a chain widths never grow: what a later slot covers is counted there.
+            let mut later = slots[i + 1..].iter().take_while(|s| s.chain == slot.chain);
+            if !later.any(|s| s.fingerprint == slot.fingerprint >> (slot.width - s.width)) {
+                sum += fingerprint_fpr(slot.width);
+            }
+        }
+        sum
+    }
+
+    /// The block of these slots, which are in their order, cut as for `cut` slots or as many as there
+    /// are; `None` if they are too many.
+    ///
+    /// A slot gets the extra bit only where the bit is known, here and in all slots before it.
+    pub(super) fn write(self, slots: &[Slot], cut: u32) -> Option<[u8; N]> {
+        let live = slots.len() as u32;
+        if live.max(cut) > self.array() {
+            return None;
+        }
+        let mut layout = self.plain(live.max(cut), live);
+        let known = slots.iter().take_while(|s| s.width > layout.width).count();
+        layout.extended = layout.extended.min(known as u32);
+        let index = slots.iter().fold(0, |index, s| index | 1u128 << s.chain);
+        let mut out = self.header_of(index, &layout);
+        for (i, slot) in slots.iter().enumerate() {
+            let last = slots.get(i + 1).is_none_or(|next| next.chain != slot.chain);
+            out.push(u64::from(last), 1);
+        }
+        self.free_marks(&mut out, &layout);
+        for (i, slot) in slots.iter().enumerate() {
+            let bits = layout.width_of(i as u32);
+            debug_assert!(bits <= slot.width, "fingerprints never grow");
+            out.push(slot.fingerprint >> (slot.width - bits), bits);
+        }
+        Some(self.sealed(out, &layout))
+    }
+
+    /// Starts a block with its index and flags.
+    fn header_of(self, index: u128, layout: &Layout) -> Writer<N> {
+        let mut out = Writer::new();
+        let low = self.chains.min(64);
+        out.push(index as u64 & low_mask(low), low);
+        out.push((index >> 64) as u64, self.chains - low);
+        if self.removable {
+            out.push(u64::from(layout.live < layout.slots), 1);
+            out.push(u64::from(self.is_marked(layout)), 1);
+        }
+        out
+    }
+
+    /// Whether the number of longer slots has to be marked, because it is not the one that the slots alone imply.
+    fn is_marked(self, layout: &Layout) -> bool {
+        layout.extended < self.plain(layout.slots, layout.live).extended
+    }
+
+    /// The end marks of the free slots: a last chain of their own.
+    fn free_marks(self, out: &mut Writer<N>, layout: &Layout) {
+        let mut free = layout.slots - layout.live;
+        while free > 0 {
+            let bits = free.min(56);
+            free -= bits;
+            out.push(u64::from(free == 0) << (bits - 1), bits);
+        }
+    }
+
+    fn sealed(self, mut out: Writer<N>, layout: &Layout) -> [u8; N] {
+        if self.is_marked(layout) {
+            out.push(1, 1);
+        }
+        out.finish()
+    }
+}
+
+/// Up to 57 bits from any position of a block, or 64 from a multiple of 8.
+#[inline(always)]
+pub(super) fn read<const N: usize>(block: &[u8; N], bit: u32, bits: u32) -> u64 {
+    let byte = (bit as usize / 8).min(N - 8);
+    let mut word = [0; 8];
+    word.copy_from_slice(&block[byte..byte + 8]);
+    // A field of 0 bits may start where the block ends.
+    let shift = (bit - 8 * byte as u32).min(63);
+    u64::from_le_bytes(word) >> shift & low_mask(bits)
+}
+
+/// The position of the highest set bit.
+fn highest<const N: usize>(block: &[u8; N]) -> Option<u32> {
+    let words = block.as_chunks::<8>().0.iter().enumerate().rev();
+    let mut words = words.map(|(i, &word)| (i as u32, u64::from_le_bytes(word)));
+    let (i, word) = words.find(|(_, word)| *word != 0)?;
+    Some(64 * i + word.ilog2())
+}
+
+/// Writes a block from its first bit to its last.
+struct Writer<const N: usize> {
+    block: [u8; N],
+    /// Bits that do not fill a word yet, and how many.
+    word: u64,
+    filled: u32,
+    /// Where the word will go.
+    byte: usize,
+}
+
+impl<const N: usize> Writer<N> {
+    fn new() -> Writer<N> {
+        Writer {
+            block: [0; N],
+            word: 0,
+            filled: 0,
+            byte: 0,
+        }
+    }
+
+    /// Appends the low bits of a value that has no others.
+    #[inline(always)]
+    fn push(&mut self, value: u64, bits: u32) {
+        debug_assert!(bits <= 64 && value & !low_mask(bits) == 0);
+        if bits == 0 {
+            return;
+        }
+        self.word |= value << self.filled;
+        self.filled += bits;
+        if self.filled >= 64 {
+            self.block[self.byte..self.byte + 8].copy_from_slice(&self.word.to_le_bytes());
+            self.byte += 8;
+            self.filled -= 64;
+            let written = bits - self.filled;
+            self.word = if written < 64 { value >> written } else { 0 };
+        }
+    }
+
+    /// Appends bits of another block.
+    fn copy(&mut self, from: &[u8; N], mut bit: u32, mut bits: u32) {
+        while bits > 0 {
+            let part = bits.min(56);
+            self.push(read(from, bit, part), part);
+            bit += part;
+            bits -= part;
+        }
+    }
+
+    fn finish(mut self) -> [u8; N] {
+        if self.filled > 0 {
+            self.block[self.byte..self.byte + 8].copy_from_slice(&self.word.to_le_bytes());
+        }
+        self.block
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bits::mix64;
+
+    #[test]
+    fn widths_fill_the_array_and_never_grow() {
+        for array in 1..=512 {
+            let width = |slot, slots| {
+                let (width, longer) = widths(array, slots);
+                width + u32::from(slot < longer)
+            };
+            for slots in 1..=array {
+                let sum: u32 = (0..slots).map(|slot| width(slot, slots) + 1).sum();
+                assert!(sum == array || widths(array, slots) == (CAP, 0) && sum < array);
+                for slot in 0..slots {
+                    let law = ((array - slot).div_ceil(slots) - 1).min(CAP);
+                    assert!(
+                        width(slot, slots) == law,
+                        "slot {slot} of {slots} in {array}"
+                    );
+                    assert!(slot == 0 || width(slot, slots) <= width(slot - 1, slots));
+                    assert!(slots == array || width(slot, slots + 1) <= width(slot, slots));
+                }
+            }
+        }
+    }
+
+    /// Random additions and removals of members, with repeats, against an exact multiset.
+    fn follow_a_multiset<const N: usize>(chains: u32, removable: bool, high: usize, seed: u64) {
+        let shape = Shape::<N> { chains, removable };
+        let mut block = [0u8; N];
+        let mut members: Vec<(u32, u64)> = Vec::new();
+        let mut draw = seed;
+        let mut random = || {
+            draw += 1;
+            mix64(draw)
+        };
+        let mut growing = true;
+        for step in 0..3000 {
+            let x = random();
+            if members.len() >= high {
+                growing = false;
+            } else if members.is_empty() {
+                growing = true;
+            }
+            let add = if removable {
+                x % 8 < if growing { 5 } else { 3 }
+            } else {
+                true
+            };
+            if add || members.is_empty() {
+                let repeat = x >> 8 & 7 == 0 && !members.is_empty();
+                let key = if repeat {
+                    members[x as usize / 4096 % members.len()]
+                } else {
+                    ((x >> 20) as u32 % chains, mix64(x))
+                };
+                let before = block;
+                match shape.inserted(&block, key.0, key.1) {
+                    Some(next) => {
+                        block = next;
+                        members.push(key);
+                    }
+                    None => {
+                        assert_eq!(members.len(), shape.array() as usize);
+                        assert_eq!(block, before);
+                        if !removable {
+                            break;
+                        }
+                    }
+                }
+            } else {
+                let key = members.swap_remove(x as usize / 4096 % members.len());
+                block = shape
+                    .removed(&block, key.0, key.1)
+                    .expect("a member is found");
+            }
+            let layout = shape
+                .layout(&block)
+                .expect("a block that was written is read");
+            assert_eq!(layout.live as usize, members.len(), "at step {step}");
+            if step % 7 == 0 {
+                for &(chain, remainder) in &members {
+                    assert!(shape.contains(&block, chain, remainder), "at step {step}");
+                }
+            }
+            let mut slots = Vec::new();
+            shape.read(&block, &mut slots);
+            let again = shape.write(&slots, layout.slots).expect("it was there");
+            assert_eq!(again, block, "at step {step}");
+        }
+        if removable {
+            for key in members.drain(..) {
+                block = shape
+                    .removed(&block, key.0, key.1)
+                    .expect("a member is found");
+            }
+            assert_eq!(block, [0; N], "an empty block starts anew");
+        }
+    }
+
+    #[test]
+    fn members_of_a_block_are_found_whatever_comes_and_goes() {
+        for seed in 0..4 {
+            let seed = mix64(seed);
+            for removable in [false, true] {
+                for share in [6, 2, 1] {
+                    let high = |bits: usize| bits / share;
+                    follow_a_multiset::<8>(8, removable, high(64), seed);
+                    follow_a_multiset::<16>(16, removable, high(128), seed);
+                    follow_a_multiset::<32>(32, removable, high(256), seed);
+                    follow_a_multiset::<64>(64, removable, high(512), seed);
+                    follow_a_multiset::<64>(100, removable, high(512), seed);
+                    follow_a_multiset::<64>(16, removable, high(300), seed);
+                    follow_a_multiset::<128>(128, removable, high(700), seed);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_block_errs_as_published_up_to_twice_its_load() {
+        let shape = Shape::<48> {
+            chains: 64,
+            removable: false,
+        };
+        let blocks = 8000u64;
+        let mut table = vec![[0u8; 48]; blocks as usize];
+        let mut keys = 0;
+        for (load, percent) in [(38, 0.52), (54, 3.24), (80, 15.5)] {
+            while keys < load * blocks {
+                let x = mix64(keys);
+                let block = &mut table[(x % blocks) as usize];
+                let (chain, remainder) = ((x >> 20) as u32 % 64, mix64(x));
+                *block = shape.inserted(block, chain, remainder).expect("never full");
+                keys += 1;
+            }
+            let mut slots = Vec::new();
+            let sum: f64 = table.iter().map(|b| shape.coverage(b, &mut slots)).sum();
+            let got = 100.0 * sum / (64 * blocks) as f64;
+            assert!(
+                (got / percent - 1.0).abs() < 0.05,
+                "{got} % at {load} a block"
+            );
+        }
+    }
+
+    #[test]
+    fn a_block_without_room_is_refused() {
+        let shape = Shape::<64> {
+            chains: 64,
+            removable: false,
+        };
+        let mut block = [0; 64];
+        for _ in 0..448 {
+            block = shape.inserted(&block, 5, 77).expect("there is room");
+        }
+        assert_eq!(shape.inserted(&block, 5, 77), None);
+        assert_eq!(shape.inserted(&block, 6, 77), None);
+        assert_eq!(
+            shape.count(&block, 5, 1),
+            448,
+            "no bit of a fingerprint is left"
+        );
+        assert!(!shape.contains(&block, 4, 77) && !shape.contains(&block, 6, 77));
+    }
+
+    /// The rule that removal rests on: taking out the least specific match instead loses members.
+    #[test]
+    fn removing_another_match_than_the_first_would_lose_members() {
+        let shape = Shape::<32> {
+            chains: 32,
+            removable: true,
+        };
+        let mut lost = [0, 0];
+        for last in [false, true] {
+            let mut draw = 9;
+            let mut block = [0; 32];
+            let mut members: Vec<(u32, u64)> = Vec::new();
+            for step in 0..20_000 {
+                draw += 1;
+                let x = mix64(draw);
+                if members.len() < 40 + step % 30 {
+                    let key = ((x >> 20) as u32 % 32, mix64(x));
+                    block = shape.inserted(&block, key.0, key.1).expect("there is room");
+                    members.push(key);
+                    continue;
+                }
+                let (chain, remainder) = members.swap_remove(x as usize % members.len());
+                let layout = shape.layout(&block).expect("written by us");
+                let found = shape.matches(&block, layout, chain, remainder).last();
+                match found {
+                    None => lost[usize::from(last)] += 1,
+                    Some(slot) if last => {
+                        // As `removed` would, had the longer slots before it not matched.
+                        let mut slots = Vec::new();
+                        shape.read(&block, &mut slots);
+                        slots.remove(slot as usize);
+                        block = shape.write(&slots, layout.slots).expect("fewer fit");
+                    }
+                    Some(_) => {
+                        block = shape.removed(&block, chain, remainder).expect("it matches");
+                    }
+                }
+                let missing = |m: &&(u32, u64)| !shape.contains(&block, m.0, m.1);
+                lost[usize::from(last)] += members.iter().filter(missing).count();
+            }
+        }
+        assert_eq!(lost[0], 0);
+        assert!(lost[1] > 0, "the control must fail");
+    }
+
+    #[test]
+    fn bits_that_no_operation_writes_are_refused() {
+        let shape = Shape::<64> {
+            chains: 64,
+            removable: true,
+        };
+        let block = |bits: &[usize]| {
+            let mut block = [0u8; 64];
+            for bit in bits {
+                block[bit / 8] |= 1 << (bit % 8);
+            }
+            block
+        };
+        assert!(shape.layout(&block(&[])).is_some());
+        assert!(shape.layout(&block(&[3, 66])).is_some(), "one slot of 0");
+        for (bits, why) in [
+            (&[3][..], "a chain without an end"),
+            (&[70], "end marks without a chain"),
+            (&[64], "free slots without a chain"),
+            (&[64, 66], "only free slots"),
+            (&[3, 64, 66], "free slots that do not end"),
+            (&[3, 66, 67 + 25], "a bit after the last fingerprint"),
+            (&[3, 65, 66], "a mark of longer slots where none can be"),
+        ] {
+            assert_eq!(shape.layout(&block(bits)), None, "{why}");
+        }
+    }
+}

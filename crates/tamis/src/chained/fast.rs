@@ -1,0 +1,547 @@
+//! Short cuts for blocks of the default shape, as many chains as bytes.
+//!
+//! A lookup has no branch that depends on the key but one: a rare case goes to the plain code of
+//! [`block`](super::block). Half of all chains are empty, and a chain holds one to four slots, so a branch on either
+//! would be mispredicted for every second key and cost more than all the arithmetic.
+
+use super::block::{CAP, Layout, Shape, prefix, widths};
+use crate::bits::{fastrange, low_mask};
+use crate::simd::Bits;
+
+/// The default shape for a block size, with its tables.
+pub(super) struct Default<const N: usize, const REMOVABLE: bool>;
+
+/// By the width w of a field: a word of such fields that are all 1.
+const ONES: [u64; 64] = {
+    let mut table = [0; 64];
+    let mut width = 1;
+    while width < 32 {
+        let mut at = 0;
+        while at + width <= 64 {
+            table[width] |= 1 << at;
+            at += width;
+        }
+        width += 1;
+    }
+    table
+};
+
+/// What a lookup and an insertion learn first of a block.
+struct Found {
+    /// Whether the chain has any slot: 1 or 0.
+    present: u64,
+    /// The chain's first slot, or where it would be.
+    start: u64,
+    /// Slots that decide the widths, and those of them in use.
+    slots: u64,
+    live: u64,
+    /// Below 0 if the end marks do not all lie where this file looks; then nothing above is true but `present`.
+    sound: i64,
+}
+
+impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
+    pub(super) const SHAPE: Shape<N> = Shape {
+        chains: N as u32,
+        removable: REMOVABLE,
+    };
+    const HEADER: u64 = Self::SHAPE.header() as u64;
+    /// By the number of slots: width, and how many are longer. No more slots than this are looked at here.
+    const WIDTHS: &'static [[u8; 2]; 256] = &{
+        let mut table = [[0; 2]; 256];
+        let mut slots = 0;
+        while slots < 193 && slots <= Self::SHAPE.array() {
+            let (width, longer) = widths(Self::SHAPE.array(), slots);
+            table[slots as usize] = [width as u8, longer as u8];
+            slots += 1;
+        }
+        table
+    };
+
+    /// Block, chain and remainder of a hash among blocks of this shape.
+    #[inline(always)]
+    pub(super) fn place(hash: u64, blocks: u64) -> (usize, u32, u64) {
+        let (block, rest) = fastrange(hash, blocks);
+        let chain_bits = N.ilog2();
+        let chain = rest >> (64 - chain_bits);
+        (block as usize, chain as u32, rest << chain_bits)
+    }
+
+    #[inline(always)]
+    fn find<B: Bits>(bits: B, block: &[u8; N], chain: u32) -> Found {
+        let (present, chains, rank) = match N {
+            128 => {
+                let index = u128::from(word(block, 0)) | u128::from(word(block, 8)) << 64;
+                let below = index & ((1 << chain) - 1);
+                (
+                    (index >> chain) as u64,
+                    index.count_ones(),
+                    below.count_ones(),
+                )
+            }
+            _ => {
+                let index = word(block, 0) & low_mask(N as u32);
+                let below = index & ((1 << chain) - 1);
+                (index >> chain, index.count_ones(), below.count_ones())
+            }
+        };
+        let marks = Marks::<N>::read::<REMOVABLE>(block);
+        let free = if REMOVABLE {
+            u32::from(block[N / 8] & 1)
+        } else {
+            0
+        };
+        let (slots, sound) = marks.start(bits, u64::from(chains + free));
+        Found {
+            present: present & 1,
+            start: marks.start(bits, u64::from(rank)).0,
+            slots,
+            live: match free {
+                0 => slots,
+                _ => marks.start(bits, u64::from(chains)).0,
+            },
+            sound,
+        }
+    }
+
+    /// The same answer as [`Shape::contains`].
+    #[inline(always)]
+    pub(super) fn contains<B: Bits>(bits: B, block: &[u8; N], chain: u32, remainder: u64) -> bool {
+        let found = Self::find(bits, block, chain);
+        let (start, slots) = (found.start, found.slots);
+        let [short, longer] = Self::WIDTHS[slots as u8 as usize].map(u64::from);
+        let short = short % 32;
+        let longer = if REMOVABLE && block[N / 8] & 2 != 0 {
+            // Their number follows from the 1 behind the last fingerprint.
+            let end = highest(block).wrapping_sub(Self::HEADER + slots);
+            end.wrapping_sub(found.live * short)
+        } else {
+            longer
+        };
+        // The chain's slots are of one width, unless the longer ones end among them.
+        let extra = start < longer;
+        let width = short + u64::from(extra);
+        let same_until = if extra { longer } else { slots };
+        let marks = field(block, Self::HEADER + start);
+        let len = u64::from(marks.trailing_zeros()) + 1;
+        let at = Self::HEADER + slots + start * short + start.min(longer);
+        let byte = (at / 8).min(N as u64 - 8);
+        let shift = at - 8 * byte;
+        let room = 64 - (shift + len * width) as i64;
+        let inside = same_until as i64 - (start + len) as i64;
+        if room | inside | found.sound < 0 {
+            let layout = Layout {
+                slots: slots as u32,
+                live: found.live as u32,
+                width: short as u32,
+                extended: longer as u32,
+            };
+            return match (found.sound < 0, found.present) {
+                (true, _) => far_contains::<N, REMOVABLE>(block, chain, remainder),
+                (false, 0) => false,
+                _ => Self::one_by_one(block, layout, start as u32, remainder),
+            };
+        }
+        // All slots of the chain at once: a field that is 0 after the xor borrows through its top bit. The lowest such
+        // field is never marked wrongly, so there is a mark if and only if there is a match.
+        let ones = ONES[width as usize % 64];
+        let fields = word(block, byte as usize).wrapping_shr(shift as u32);
+        let x = fields ^ remainder.wrapping_shr(64 - width as u32).wrapping_mul(ones);
+        let zeros = x.wrapping_sub(ones) & !x & ones.wrapping_shl(width as u32 + 63);
+        // Moves the chain's fields to the top, and what lies above them out.
+        let of_chain = zeros.wrapping_shl((len * width).wrapping_neg() as u32);
+        (of_chain != 0) & (found.present != 0)
+    }
+}
+
+impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
+    /// Looks at the slots of a chain from its first: for long chains, and those among which the longer slots end.
+    #[cold]
+    #[inline(never)]
+    fn one_by_one(block: &[u8; N], layout: Layout, start: u32, remainder: u64) -> bool {
+        for slot in start..layout.live {
+            let at = Self::HEADER + u64::from(layout.offset_of(slot));
+            let width = layout.width_of(slot);
+            if field(block, at) & low_mask(width) == prefix(remainder, width) {
+                return true;
+            }
+            if field(block, Self::HEADER + u64::from(slot)) & 1 == 1 {
+                return false;
+            }
+        }
+        false
+    }
+}
+
+/// How an insertion shortens the fingerprints of a block: a mask of the bits that stay, for each word, by the number of
+/// slots.
+///
+/// The bits that go are the last ones of some fingerprints, as many as the new slot needs, 26 at most. Which fingerprints
+/// depends on the new slot's place only by whether it is itself among the longer ones: two rows for each number.
+const fn shrinking<const WORDS: usize, const ROWS: usize>(header: u32) -> [[u64; WORDS]; ROWS] {
+    let mut rows = [[u64::MAX; WORDS]; ROWS];
+    let mut row = 0;
+    while row < ROWS {
+        let (slots, among_longer) = (row as u32 / 2, row as u32 % 2);
+        let array = 64 * WORDS as u32 - header;
+        let (old_short, old_longer) = widths(array, slots);
+        let (short, longer) = widths(array, slots + 1);
+        let mut at = header + slots;
+        let mut slot = 0;
+        while slot < slots {
+            let old = old_short + (slot < old_longer) as u32;
+            let new = short + (slot + among_longer < longer) as u32;
+            let mut bit = at;
+            while bit < at + old - new {
+                rows[row][bit as usize / 64] &= !(1 << (bit % 64));
+                bit += 1;
+            }
+            at += old;
+            slot += 1;
+        }
+        row += 1;
+    }
+    rows
+}
+
+/// Blocks with 3/2 as many slots as bytes, or more, are rewritten by the plain code: less than one in a million, unless
+/// the filter is overfull.
+static SHRINKING_32: [[[u64; 4]; 96]; 2] = [shrinking(32), shrinking(34)];
+static SHRINKING_64: [[[u64; 8]; 192]; 2] = [shrinking(64), shrinking(66)];
+static SHRINKING_128: [[[u64; 16]; 384]; 2] = [shrinking(128), shrinking(130)];
+
+impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
+    /// The masks for an insertion, N / 8 of them.
+    #[inline(always)]
+    fn shrinking(slots: u64, among_longer: bool) -> Option<&'static [u64]> {
+        let masks = match N {
+            32 => SHRINKING_32[usize::from(REMOVABLE)].as_flattened(),
+            64 => SHRINKING_64[usize::from(REMOVABLE)].as_flattened(),
+            _ => SHRINKING_128[usize::from(REMOVABLE)].as_flattened(),
+        };
+        let row = 2 * slots as usize + usize::from(among_longer);
+        masks.get(row * (N / 8)..(row + 1) * (N / 8))
+    }
+
+    /// The same block as [`Shape::inserted`], written in place; `None` if it is full, and then it is as it was.
+    #[inline(always)]
+    pub(super) fn insert<B: Bits>(
+        bits: B,
+        block: &mut [u8; N],
+        chain: u32,
+        remainder: u64,
+    ) -> Option<()> {
+        let found = Self::find(bits, block, chain);
+        let slots = found.slots;
+        let flags = if REMOVABLE { block[N / 8] & 3 } else { 0 };
+        if !B::FAST || found.sound < 0 || flags != 0 {
+            return plain_insert::<N, REMOVABLE>(block, chain, remainder);
+        }
+        let at = Self::place_in_chain(block, &found, remainder);
+        let [short, longer] = Self::WIDTHS[(slots + 1) as u8 as usize].map(u64::from);
+        let extra = at < longer;
+        let Some(masks) = Self::shrinking(slots, extra) else {
+            return plain_insert::<N, REMOVABLE>(block, chain, remainder);
+        };
+        let words = N / 8;
+        block[chain as usize / 8] |= 1 << (chain % 8);
+        // First drop the bits that go.
+        let (mut dense, mut gone) = ([0; 16], 0);
+        for j in 0..words {
+            let kept = bits.gather(word(block, 8 * j), masks[j]);
+            dense[j] = kept >> (gone % 64);
+            if j > 0 {
+                dense[j - 1] |= kept << 1 << (63 - gone % 64);
+            }
+            gone += u64::from(masks[j].count_zeros());
+        }
+        // Then move the end marks from here on by one, the fingerprints from here on by the new one's width as well.
+        let width = short + u64::from(extra);
+        let mark = Self::HEADER + found.start;
+        let place = Self::HEADER + slots + at * short + at.min(longer);
+        let (mut near, mut far) = (0, 0);
+        for j in 0..words {
+            let (after_mark, after_place) = (from(mark, j), from(place, j));
+            let here = dense[j] & !after_mark;
+            let by_one = dense[j] & after_mark & !after_place;
+            let by_more = dense[j] & after_place;
+            let moved = here
+                | by_one << 1
+                | near >> 63
+                | by_more << ((width + 1) % 64)
+                | far >> ((63 - width) % 64);
+            (near, far) = (by_one, by_more);
+            block[8 * j..8 * j + 8].copy_from_slice(&moved.to_le_bytes());
+        }
+        or_into(block, mark, 1 - found.present);
+        or_into(block, place + 1, prefix(remainder, width as u32));
+        Some(())
+    }
+
+    /// The slot that a remainder is to have among those of its chain.
+    #[inline(always)]
+    fn place_in_chain(block: &[u8; N], found: &Found, remainder: u64) -> u64 {
+        let [short, longer] = Self::WIDTHS[found.slots as u8 as usize].map(u64::from);
+        let mut at = found.start;
+        let mut more = found.present == 1;
+        while more {
+            let place = Self::HEADER + found.slots + at * short + at.min(longer);
+            let width = (short + u64::from(at < longer)) as u32;
+            if field(block, place) & low_mask(width) >= prefix(remainder, width) {
+                break;
+            }
+            more = field(block, Self::HEADER + at) & 1 == 0;
+            at += 1;
+        }
+        at
+    }
+}
+
+/// The bits of word `j` from position `bit` of the block on.
+#[inline(always)]
+fn from(bit: u64, j: usize) -> u64 {
+    let shift = bit.saturating_sub(64 * j as u64);
+    if shift < 64 { u64::MAX << shift } else { 0 }
+}
+
+/// Sets up to 57 bits from a position on.
+#[inline(always)]
+fn or_into<const N: usize>(block: &mut [u8; N], bit: u64, value: u64) {
+    let byte = (bit as usize / 8).min(N - 8);
+    let set = word(block, byte) | value.wrapping_shl((bit - 8 * byte as u64) as u32);
+    block[byte..byte + 8].copy_from_slice(&set.to_le_bytes());
+}
+
+#[cold]
+#[inline(never)]
+fn plain_insert<const N: usize, const REMOVABLE: bool>(
+    block: &mut [u8; N],
+    chain: u32,
+    remainder: u64,
+) -> Option<()> {
+    *block = Default::<N, REMOVABLE>::SHAPE.inserted(block, chain, remainder)?;
+    Some(())
+}
+
+/// The words in which the first end marks lie; two, or three of a large block.
+///
+/// A chain that has `rank` chains before it starts after the end mark of number `rank`, counted from 1. So that a rank
+/// of 0 is no exception, a mark is set before slot 0 where there is a bit for it; where there is none, the leading zeros
+/// of a word without ones do.
+struct Marks<const N: usize> {
+    words: [u64; 3],
+    /// Ones in the first word, and in the first two.
+    ones: [u64; 2],
+    /// Bits of the first word below the marks.
+    shift: u64,
+}
+
+impl<const N: usize> Marks<N> {
+    #[inline(always)]
+    fn read<const REMOVABLE: bool>(block: &[u8; N]) -> Marks<N> {
+        let header = Default::<N, REMOVABLE>::HEADER;
+        let (first, shift) = (8 * (header as usize / 64), header % 64);
+        let low = word(block, first) & u64::MAX << shift;
+        let low = if shift > 0 {
+            low | 1 << (shift - 1)
+        } else {
+            low
+        };
+        let middle = word(block, first + 8);
+        let high = if N == 128 { word(block, first + 16) } else { 0 };
+        let ones = u64::from(low.count_ones());
+        Marks {
+            words: [low, middle, high],
+            ones: [ones, ones + u64::from(middle.count_ones())],
+            shift,
+        }
+    }
+
+    /// The slot where the chain of this rank starts, and a number below 0 if that is not seen here.
+    #[inline(always)]
+    fn start<B: Bits>(&self, bits: B, rank: u64) -> (u64, i64) {
+        let n = rank + u64::from(self.shift > 0);
+        let (one, words) = if N == 128 {
+            let (mut word, mut rest, mut words) = (self.words[0], n, 1);
+            if n > self.ones[0] {
+                (word, rest, words) = (self.words[1], n - self.ones[0], 2);
+            }
+            if n > self.ones[1] {
+                (word, rest, words) = (self.words[2], n - self.ones[1], 3);
+            }
+            (bits.one(word, number(rest.min(64))), words)
+        } else {
+            // What is left of the number when the first word has had its share is 0 if that one has it.
+            let number = number(if self.shift > 0 { n.min(64) } else { n });
+            let low = bits.one(self.words[0], number);
+            let high = bits.one(self.words[1], number.wrapping_shr(self.ones[0] as u32));
+            (low | high, 1 + u64::from(n > self.ones[0]))
+        };
+        let zeros = u64::from(one.leading_zeros());
+        let end = 64 * words - zeros;
+        (end.wrapping_sub(self.shift), 63 - zeros as i64)
+    }
+}
+
+/// 2^(n − 1), or 0 where n is 0 or 64, which is the most it may be: then all chains of a block are in use, which is too
+/// rare to be fast.
+#[inline(always)]
+fn number(n: u64) -> u64 {
+    1u64.wrapping_shl(n as u32) >> 1
+}
+
+/// Eight bytes of a block.
+#[inline(always)]
+fn word<const N: usize>(block: &[u8; N], byte: usize) -> u64 {
+    let mut word = [0; 8];
+    word.copy_from_slice(&block[byte..byte + 8]);
+    u64::from_le_bytes(word)
+}
+
+/// The bits from a position on, at least 57 of them; zeros after the block's end.
+#[inline(always)]
+fn field<const N: usize>(block: &[u8; N], bit: u64) -> u64 {
+    let byte = (bit as usize / 8).min(N - 8);
+    word(block, byte).wrapping_shr((bit - 8 * byte as u64) as u32)
+}
+
+/// The position of the highest set bit; 0 if there is none.
+#[inline(always)]
+fn highest<const N: usize>(block: &[u8; N]) -> u64 {
+    let mut top = 0;
+    for byte in (0..N).step_by(8) {
+        let word = word(block, byte);
+        if word != 0 {
+            top = 8 * byte as u64 + u64::from(word.ilog2());
+        }
+    }
+    top
+}
+
+/// For blocks with more slots than are seen here.
+#[cold]
+#[inline(never)]
+fn far_contains<const N: usize, const REMOVABLE: bool>(
+    block: &[u8; N],
+    chain: u32,
+    remainder: u64,
+) -> bool {
+    Default::<N, REMOVABLE>::SHAPE.contains(block, chain, remainder)
+}
+
+const _: () = assert!(CAP < 32);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bits::mix64;
+    use crate::simd::{BitsOp, Portable, dispatch_bits};
+
+    struct Contains<'a, const N: usize, const REMOVABLE: bool>(&'a [u8; N], u32, u64);
+    impl<const N: usize, const REMOVABLE: bool> BitsOp for Contains<'_, N, REMOVABLE> {
+        type Out = bool;
+        #[inline(always)]
+        fn run<B: Bits>(self, bits: B) -> bool {
+            Default::<N, REMOVABLE>::contains(bits, self.0, self.1, self.2)
+        }
+    }
+
+    /// Blocks as they come about, at every load up to the last bit, in even and in lopsided chains.
+    fn blocks<const N: usize, const REMOVABLE: bool>(mut each: impl FnMut(&[u8; N], u64)) {
+        let shape = Default::<N, REMOVABLE>::SHAPE;
+        for seed in 0..25u64 {
+            let mut block = [0; N];
+            let mut members = Vec::new();
+            let chain_bits = [5, 6, 7, 1, 0][seed as usize % 5];
+            for step in 0.. {
+                let x = mix64(seed << 32 | step);
+                let spread = (x >> 8 & ((1 << chain_bits) - 1)) as u32;
+                let chain = (spread + 11 * (seed % 7) as u32) % N as u32;
+                // A remainder of few bits now and then, so that fingerprints meet.
+                let remainder = mix64(x) & u64::MAX << if seed % 2 == 0 { 0 } else { 61 };
+                match shape.inserted(&block, chain, remainder) {
+                    Some(next) => block = next,
+                    None => break,
+                }
+                members.push((chain, remainder));
+                if REMOVABLE && x % 5 < 2 {
+                    let (chain, remainder) = members.swap_remove(x as usize / 16 % members.len());
+                    block = shape.removed(&block, chain, remainder).expect("a member");
+                }
+                each(&block, x);
+            }
+        }
+    }
+
+    fn lookups_agree<const N: usize, const REMOVABLE: bool>() {
+        let shape = Default::<N, REMOVABLE>::SHAPE;
+        let mut yes = 0;
+        blocks::<N, REMOVABLE>(|block, x| {
+            for i in 0..20 {
+                let y = mix64(x ^ i);
+                let (chain, remainder) =
+                    (y as u32 % N as u32, y >> 39 & [u64::MAX, 7][i as usize % 2]);
+                let plain = shape.contains(block, chain, remainder);
+                let portable = Default::<N, REMOVABLE>::contains(Portable, block, chain, remainder);
+                let best = dispatch_bits(Contains::<N, REMOVABLE>(block, chain, remainder));
+                assert_eq!(
+                    (portable, best),
+                    (plain, plain),
+                    "{block:?} {chain} {remainder}"
+                );
+                yes += u32::from(plain);
+            }
+        });
+        assert!(yes > 1000);
+    }
+
+    struct Insert<const N: usize, const REMOVABLE: bool> {
+        block: [u8; N],
+        chain: u32,
+        remainder: u64,
+    }
+    impl<const N: usize, const REMOVABLE: bool> BitsOp for Insert<N, REMOVABLE> {
+        type Out = Option<[u8; N]>;
+        #[inline(always)]
+        fn run<B: Bits>(mut self, bits: B) -> Option<[u8; N]> {
+            Default::<N, REMOVABLE>::insert(bits, &mut self.block, self.chain, self.remainder)?;
+            Some(self.block)
+        }
+    }
+
+    fn insertions_agree<const N: usize, const REMOVABLE: bool>() {
+        let shape = Default::<N, REMOVABLE>::SHAPE;
+        blocks::<N, REMOVABLE>(|&block, x| {
+            for i in 0..4 {
+                let y = mix64(x ^ i);
+                let (chain, remainder) = (y as u32 % N as u32, mix64(y));
+                let insert = Insert::<N, REMOVABLE> {
+                    block,
+                    chain,
+                    remainder,
+                };
+                let plain = shape.inserted(&block, chain, remainder);
+                assert_eq!(dispatch_bits(insert), plain, "{block:?} {chain}");
+            }
+        });
+    }
+
+    #[test]
+    fn insertions_write_what_the_plain_code_does() {
+        insertions_agree::<32, false>();
+        insertions_agree::<32, true>();
+        insertions_agree::<64, false>();
+        insertions_agree::<64, true>();
+        insertions_agree::<128, false>();
+        insertions_agree::<128, true>();
+    }
+
+    #[test]
+    fn lookups_answer_as_the_plain_code_does() {
+        lookups_agree::<32, false>();
+        lookups_agree::<32, true>();
+        lookups_agree::<64, false>();
+        lookups_agree::<64, true>();
+        lookups_agree::<128, false>();
+        lookups_agree::<128, true>();
+    }
+}

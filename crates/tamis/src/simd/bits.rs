@@ -1,0 +1,177 @@
+//! Instructions on the bits of a word that the compiler does not find by itself: the n-th one, and gathering bits.
+//!
+//! The compiler turns `count_ones` and shifts into BMI instructions where it may use them, but has no idiom for `pdep`
+//! and `pext`. So an operation that wants them takes a [`Bits`]: [`Bmi2`] exists only where the processor has them, and
+//! [`Portable`] answers the same by arithmetic.
+
+/// The two bit instructions of one level.
+pub(crate) trait Bits: Copy {
+    /// Whether [`gather`](Bits::gather) is one instruction.
+    const FAST: bool;
+
+    /// The one with number i of a word, alone, counted from 0 at the low end, where `number` is 2^i; 0 if there are not so
+    /// many, or if `number` is 0.
+    fn one(self, word: u64, number: u64) -> u64;
+
+    /// The bits of `word` under the ones of `mask`, packed to the low end.
+    fn gather(self, word: u64, mask: u64) -> u64;
+}
+
+/// Works everywhere.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Portable;
+
+impl Bits for Portable {
+    const FAST: bool = false;
+
+    #[inline(always)]
+    fn one(self, word: u64, number: u64) -> u64 {
+        const ONES: u64 = 0x0101_0101_0101_0101;
+        const TOPS: u64 = 0x8080_8080_8080_8080;
+        if number == 0 {
+            return 0;
+        }
+        let before = u64::from(number.trailing_zeros());
+        // Ones in each byte, then in each byte and all below it.
+        let pairs = word - (word >> 1 & 0x5555_5555_5555_5555);
+        let nibbles = (pairs & 0x3333_3333_3333_3333) + (pairs >> 2 & 0x3333_3333_3333_3333);
+        let bytes = (nibbles + (nibbles >> 4)) & 0x0F0F_0F0F_0F0F_0F0F;
+        let sums = bytes.wrapping_mul(ONES);
+        // The bytes that end before the wanted one keep their top bit.
+        let skip = 8 * ((((before * ONES) | TOPS) - sums) & TOPS).count_ones();
+        if skip == 64 {
+            return 0;
+        }
+        let skipped = sums << 8 >> skip & 0xFF;
+        let rest = (skipped..before).fold(word >> skip, |word, _| word & (word - 1));
+        (rest & rest.wrapping_neg()) << skip
+    }
+
+    #[inline(always)]
+    fn gather(self, word: u64, mut mask: u64) -> u64 {
+        let (mut out, mut at) = (0, 0);
+        while mask != 0 {
+            out |= (word >> mask.trailing_zeros() & 1) << at;
+            at += 1;
+            mask &= mask - 1;
+        }
+        out
+    }
+}
+
+/// The instructions of BMI2; a value is the proof that the processor has them.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bmi2(());
+
+#[cfg(target_arch = "x86_64")]
+impl Bits for Bmi2 {
+    const FAST: bool = true;
+
+    #[inline(always)]
+    fn one(self, word: u64, number: u64) -> u64 {
+        // SAFETY: a `Bmi2` is only made where the processor has BMI2.
+        unsafe { std::arch::x86_64::_pdep_u64(number, word) }
+    }
+
+    #[inline(always)]
+    fn gather(self, word: u64, mask: u64) -> u64 {
+        // SAFETY: as above.
+        unsafe { std::arch::x86_64::_pext_u64(word, mask) }
+    }
+}
+
+/// Work that is compiled once for each [`Bits`]. `run` must be `#[inline(always)]`, and so must what it calls.
+pub(crate) trait BitsOp {
+    /// What the work returns.
+    type Out;
+    /// Does the work.
+    fn run<B: Bits>(self, bits: B) -> Self::Out;
+}
+
+/// Runs `op` with the best [`Bits`] that this processor has.
+#[inline]
+pub(crate) fn dispatch_bits<O: BitsOp>(op: O) -> O::Out {
+    #[cfg(target_arch = "x86_64")]
+    if super::level() == super::Level::V3 {
+        #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt,fma")]
+        fn v3<O: BitsOp>(op: O) -> O::Out {
+            op.run(Bmi2(()))
+        }
+        // SAFETY: `level` has found every feature that `v3` is compiled with, BMI2 among them.
+        return unsafe { v3(op) };
+    }
+    op.run(Portable)
+}
+
+/// Answers for one hash after another, whose memory can be asked for in advance. Both functions must be
+/// `#[inline(always)]`, which closures cannot be.
+pub(crate) trait Probe {
+    /// Asks for the memory that this hash will need.
+    fn prefetch(&self, hash: u64);
+    /// Answers for this hash.
+    fn probe(&self, hash: u64) -> bool;
+}
+
+/// Answers for each hash in order and asks for the memory of the one [`AHEAD`](super::AHEAD) of it.
+///
+/// `bytes` is the size of the filter: a small one sits in the caches already.
+#[inline(always)]
+pub(crate) fn probe_all<P: Probe>(probe: &P, bytes: usize, hashes: &[u64], out: &mut [bool]) {
+    let ahead = if bytes < super::PREFETCH_FROM {
+        hashes.len()
+    } else {
+        super::AHEAD.min(hashes.len())
+    };
+    let (first, coming) = hashes.split_at(ahead);
+    if !coming.is_empty() {
+        for &hash in first {
+            probe.prefetch(hash);
+        }
+    }
+    for ((&hash, answer), &next) in hashes.iter().zip(&mut *out).zip(coming) {
+        probe.prefetch(next);
+        *answer = probe.probe(hash);
+    }
+    for (&hash, answer) in hashes.iter().zip(out).skip(coming.len()) {
+        *answer = probe.probe(hash);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bits::mix64;
+
+    struct Both(u64, u64, u64);
+    impl BitsOp for Both {
+        type Out = (u64, u64);
+        #[inline(always)]
+        fn run<B: Bits>(self, bits: B) -> (u64, u64) {
+            (bits.one(self.0, self.1), bits.gather(self.0, self.2))
+        }
+    }
+
+    #[test]
+    fn both_levels_find_the_same_bits() {
+        for i in 0..100_000u64 {
+            let word = match i % 4 {
+                0 => mix64(i),
+                1 => mix64(i) & mix64(!i),
+                2 => mix64(i) | mix64(!i),
+                _ => 1 << (i / 4 % 64) | u64::from(i % 8 == 3) << 63,
+            };
+            let n = mix64(i ^ 0x5555) % 64;
+            let ones: Vec<u32> = (0..64).filter(|b| word >> b & 1 == 1).collect();
+            let expected = ones.get(n as usize).map_or(0, |b| 1 << b);
+            let mask = mix64(i ^ 0xAAAA);
+            let portable = Both(word, 1 << n, mask).run(Portable);
+            assert_eq!(portable.0, expected, "{word:x} {n}");
+            assert_eq!(dispatch_bits(Both(word, 1 << n, mask)), portable);
+        }
+        assert_eq!((Portable.one(0, 0), Portable.one(5, 0)), (0, 0));
+        assert_eq!(dispatch_bits(Both(u64::MAX, 0, 0)).0, 0);
+        assert_eq!(Portable.one(u64::MAX, 1 << 63), 1 << 63);
+        assert_eq!(Portable.gather(0b1011_0110, 0b1111_0000), 0b1011);
+    }
+}
