@@ -135,9 +135,9 @@ impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
                 width: short as u32,
                 extended: longer as u32,
             };
-            return match (found.sound < 0, found.present) {
-                (true, _) => far_contains::<N, REMOVABLE>(block, chain, remainder),
-                (false, 0) => false,
+            return match (found.present, found.sound < 0) {
+                (0, _) => false,
+                (_, true) => far_contains::<N, REMOVABLE>(block, chain, remainder),
                 _ => Self::one_by_one(block, layout, start as u32, remainder),
             };
         }
@@ -360,6 +360,7 @@ impl<const N: usize> Marks<N> {
     #[inline(always)]
     fn start<B: Bits>(&self, bits: B, rank: u64) -> (u64, i64) {
         let n = rank + u64::from(self.shift > 0);
+        let mut sound = 0;
         let (one, words) = if N == 128 {
             let (mut word, mut rest, mut words) = (self.words[0], n, 1);
             if n > self.ones[0] {
@@ -368,9 +369,15 @@ impl<const N: usize> Marks<N> {
             if n > self.ones[1] {
                 (word, rest, words) = (self.words[2], n - self.ones[1], 3);
             }
-            (bits.one(word, number(rest.min(64))), words)
+            let number = match rest {
+                1..=64 => 1 << (rest - 1),
+                _ => 0,
+            };
+            (bits.one(word, number), words)
         } else {
-            // What is left of the number when the first word has had its share is 0 if that one has it.
+            // What is left of the number when the first word has had its share is 0 if that one has it. That is not so
+            // for a first word of 64 ones, which is no shift.
+            sound = 63 - self.ones[0] as i64;
             let number = number(if self.shift > 0 { n.min(64) } else { n });
             let low = bits.one(self.words[0], number);
             let high = bits.one(self.words[1], number.wrapping_shr(self.ones[0] as u32));
@@ -378,7 +385,8 @@ impl<const N: usize> Marks<N> {
         };
         let zeros = u64::from(one.leading_zeros());
         let end = 64 * words - zeros;
-        (end.wrapping_sub(self.shift), 63 - zeros as i64)
+        let sound = sound | (63 - zeros as i64);
+        (end.wrapping_sub(self.shift), sound)
     }
 }
 
@@ -448,16 +456,25 @@ mod tests {
     /// Blocks as they come about, at every load up to the last bit, in even and in lopsided chains.
     fn blocks<const N: usize, const REMOVABLE: bool>(mut each: impl FnMut(&[u8; N], u64)) {
         let shape = Default::<N, REMOVABLE>::SHAPE;
-        for seed in 0..25u64 {
+        for seed in 0..32u64 {
             let mut block = [0; N];
             let mut members = Vec::new();
             let chain_bits = [5, 6, 7, 1, 0][seed as usize % 5];
             for step in 0.. {
                 let x = mix64(seed << 32 | step);
                 let spread = (x >> 8 & ((1 << chain_bits) - 1)) as u32;
-                let chain = (spread + 11 * (seed % 7) as u32) % N as u32;
-                // A remainder of few bits now and then, so that fingerprints meet.
-                let remainder = mix64(x) & u64::MAX << if seed % 2 == 0 { 0 } else { 61 };
+                // Every chain in turn now and then: words of end marks that are all ones.
+                let chain = match seed % 8 {
+                    0 => step as u32 % N as u32,
+                    _ => (spread + 11 * (seed % 7) as u32) % N as u32,
+                };
+                // Fingerprints that meet, and such as are taken for end marks where one looks too far.
+                let remainder = match seed / 8 % 4 {
+                    0 => mix64(x),
+                    1 => mix64(x) & 7 << 61,
+                    2 => u64::MAX << (x % 64),
+                    _ => u64::MAX,
+                };
                 match shape.inserted(&block, chain, remainder) {
                     Some(next) => block = next,
                     None => break,
