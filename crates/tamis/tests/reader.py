@@ -207,7 +207,66 @@ class BinaryFuse32(BinaryFuse8):
     name, size = "binary_fuse32", 4
 
 
-ALL: list[type[Kind]] = [Bloom, SplitBlock, SplitBlock256, Cuckoo, BinaryFuse8, BinaryFuse16, BinaryFuse32]
+class TinySet(Kind):
+    name, parameters, flags = "tinyset", 3, 0  # F
+
+    def __init__(self, blocks: int, block: int, chains: int) -> None:
+        need(block in (32, 64, 128), "parameter 1", f"blocks of {block} bytes, not 32, 64 or 128")
+        least, most = block // 4, min(2 * block, 128)
+        need(least <= chains <= most, "parameter 2", f"{chains} chains, not {least} to {most}")
+        need(1 <= blocks <= 2**39 // chains, "parameter 0", f"{blocks} blocks, not 1 to {2**39 // chains}")
+        self.blocks, self.block, self.chains, self.lengths = blocks, block, chains, (blocks * block,)
+
+    def slots(self, b: int) -> list[tuple[int, int, int]]:
+        """The slots of block b that are not free: chain, width, fingerprint. Refuses a block that is not canonical."""
+        where = f"section 0, block {b}"
+        bits = int.from_bytes(self.sections[0][b * self.block : (b + 1) * self.block], "little")
+        index = [c for c in range(self.chains) if bits >> c & 1]
+        if not index:
+            need(bits == 0, where, "it has no slots, but bits are set")
+            return []
+        bits >>= self.chains
+        free, marked = (bits & 1, bits >> 1 & 1) if self.flags else (0, 0)
+        bits >>= self.flags
+        A = 8 * self.block - self.chains - self.flags
+        ones = [i for i in range(A) if bits >> i & 1]  # the end marks are the first of them
+        need(len(ones) >= len(index) + free, where, "its end marks do not end")
+        V, X = ones[len(index) - 1] + 1, ones[len(index) - 1 + free] + 1
+        q, m = (25, 0) if A // X > 25 else (A // X - 1, A % X)
+        E = min(m, V)
+        if marked:
+            most, E = E, ones[-1] - X - V * q
+            need(0 <= E < most, where, f"{E} wide fingerprints before the last 1, not 0 to {most - 1}")
+        else:
+            need(ones[-1] < X + V * q + E, where, "bits after the last fingerprint are set")
+
+        slots, at, ended = [], X, 0
+        for i in range(V):
+            width = q + (i < E)
+            slots.append((index[ended], width, bits >> at & (2**width - 1)))
+            at += width
+            ended += bits >> i & 1
+        for (c, w, v), (next_c, next_w, next_v) in zip(slots, slots[1:]):
+            need(c < next_c or v >> (w - next_w) <= next_v, where, f"the fingerprints of chain {c} are not in order")
+        return slots
+
+    def check(self, keys: int) -> None:
+        held = sum(len(self.slots(b)) for b in range(self.blocks))
+        need(held == keys, "section 0", f"{held} slots are taken, but the header counts {keys} keys")
+
+    def contains(self, h: int) -> bool:
+        b, h = scale(h, self.blocks), h * self.blocks & MASK
+        chain, r = scale(h, self.chains), h * self.chains & MASK
+        return any(c == chain and v == r >> (64 - w) for c, w, v in self.slots(b))
+
+
+class TinySetRemovable(TinySet):
+    name, flags = "tinyset_removable", 2
+
+
+ALL: list[type[Kind]] = [
+    Bloom, SplitBlock, SplitBlock256, Cuckoo, BinaryFuse8, BinaryFuse16, BinaryFuse32, TinySet, TinySetRemovable,
+]
 KINDS = dict(enumerate(ALL, 1))
 
 
