@@ -104,15 +104,10 @@ pub(crate) fn regenerate() -> Result<(), Failure> {
         let [Some(bits), Some(fpr), Some(single), Some(batch)] = figures else {
             return Err(format!("{} has no row for `{}`", json.display(), info.name));
         };
-        let rate = if fpr < 1e-5 {
-            format!("{fpr:.0e}")
-        } else {
-            format!("{:.2} %", 100.0 * fpr)
-        };
-        let rate = if fpr == 0.0 {
-            "none in the sample".to_string()
-        } else {
-            rate
+        let rate = match 100.0 * fpr {
+            0.0 => "none in the sample".to_string(),
+            percent if percent < 0.1 => format!("{percent:.4} %"),
+            percent => format!("{percent:.2} %"),
         };
         table += &format!(
             "{} {bits:.2} | {rate} | {single:.1} | {batch:.1} |\n",

@@ -174,7 +174,7 @@ class BinaryFuse8(Kind):
         need(a in (3, 4), "parameter 0", f"arity {a}, not 3 or 4")
         need(1 <= L <= 2**18 and L & (L - 1) == 0, "parameter 1", f"segment length {L}, not a power of two to 2^18")
         need(1 <= C <= 2**24, "parameter 2", f"{C} segments, not 1 to 2^24")
-        need(S <= 2**20, "parameter 3", f"{S} shards, more than 2^20")
+        need(S <= 2**16, "parameter 3", f"{S} shards, more than 2^20")
         self.a, self.L, self.C, self.S, self.T = a, L, C, S, (C + a - 1) * L
         need(self.T < 2**32, "parameters 0 to 2", f"{self.T} slots in a shard, not fewer than 2^32")
         self.lengths = (8 * S, S * self.T * self.size)
