@@ -51,7 +51,8 @@ use crate::config::Config;
 use crate::error::{BuildError, BuildErrorKind, DecodeError, Full, MergeError};
 use crate::filter::{Filter, Insert, Kind, Merge};
 use crate::format::{Decoder, Encoder};
-use crate::{math, simd};
+use crate::math;
+use crate::simd::{self, Bits, Op, Probe as _};
 
 /// Lanes in a block, and bits that a key sets.
 pub(crate) const LANES: usize = 8;
@@ -126,20 +127,60 @@ impl<L: Lane> SplitBlock<L> {
     fn mask(hash: u64) -> [L; LANES] {
         SALTS.map(|salt| L::bit((hash as u32).wrapping_mul(salt)))
     }
+}
+
+/// The blocks, for looking up.
+#[derive(Clone, Copy)]
+struct Reader<'a, L>(&'a [[L; LANES]]);
+
+impl<L: Lane> simd::Probe for Reader<'_, L> {
+    #[inline(always)]
+    fn prefetch(&self, hash: u64) {
+        simd::prefetch(self.0, L::block(hash, self.0.len() as u64) as usize);
+    }
 
     #[inline(always)]
-    fn block(&self, hash: u64) -> usize {
-        L::block(hash, (self.lanes.len() / LANES) as u64) as usize
+    fn probe(&self, hash: u64) -> bool {
+        let block = &self.0[L::block(hash, self.0.len() as u64) as usize];
+        let mask = SplitBlock::<L>::mask(hash);
+        let missing = (0..LANES).fold(L::default(), |missing, i| missing | mask[i] & !block[i]);
+        missing == L::default()
+    }
+}
+
+/// The blocks and the hashes to insert into them.
+struct Insertion<'a, L> {
+    blocks: &'a mut [[L; LANES]],
+    hashes: &'a [u64],
+    prefetch: bool,
+}
+
+impl<L: Lane> Op for Insertion<'_, L> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<B: Bits>(self, _: B) {
+        let ahead = if self.prefetch {
+            simd::AHEAD
+        } else {
+            self.hashes.len()
+        };
+        for (i, &hash) in self.hashes.iter().enumerate() {
+            if let Some(&next) = self.hashes.get(i + ahead) {
+                Reader(self.blocks).prefetch(next);
+            }
+            let block = &mut self.blocks[L::block(hash, self.blocks.len() as u64) as usize];
+            for (lane, bit) in block.iter_mut().zip(SplitBlock::<L>::mask(hash)) {
+                *lane = *lane | bit;
+            }
+        }
     }
 }
 
 impl<L: Lane> Filter for SplitBlock<L> {
-    #[inline(always)]
+    #[inline]
     fn contains(&self, hash: u64) -> bool {
-        let block = &self.blocks()[self.block(hash)];
-        let mask = Self::mask(hash);
-        let missing = (0..LANES).fold(L::default(), |missing, i| missing | mask[i] & !block[i]);
-        missing == L::default()
+        simd::dispatch(simd::Single(Reader(self.blocks()), hash))
     }
 
     fn len(&self) -> u64 {
@@ -164,20 +205,38 @@ impl<L: Lane> Filter for SplitBlock<L> {
 
     #[inline(always)]
     fn prefetch(&self, hash: u64) {
-        simd::prefetch(self.blocks(), self.block(hash));
+        Reader(self.blocks()).prefetch(hash);
+    }
+
+    fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
+        let n = hashes.len().min(out.len());
+        let (probe, bytes) = (Reader(self.blocks()), self.size_in_bytes());
+        let (hashes, out) = (&hashes[..n], &mut out[..n]);
+        simd::dispatch(simd::Batch {
+            probe,
+            bytes,
+            hashes,
+            out,
+        });
     }
 }
 
 impl<L: Lane> Insert for SplitBlock<L> {
-    #[inline(always)]
+    #[inline]
     fn insert(&mut self, hash: u64) -> Result<(), Full> {
-        let index = self.block(hash);
-        let mask = Self::mask(hash);
-        let block = &mut self.lanes.make_mut().as_chunks_mut::<LANES>().0[index];
-        for (lane, bit) in block.iter_mut().zip(mask) {
-            *lane = *lane | bit;
-        }
-        self.len = self.len.saturating_add(1);
+        self.insert_batch(&[hash])
+    }
+
+    #[inline]
+    fn insert_batch(&mut self, hashes: &[u64]) -> Result<(), Full> {
+        let prefetch = self.size_in_bytes() >= simd::PREFETCH_FROM;
+        let blocks = self.lanes.make_mut().as_chunks_mut().0;
+        simd::dispatch(Insertion {
+            blocks,
+            hashes,
+            prefetch,
+        });
+        self.len = self.len.saturating_add(hashes.len() as u64);
         Ok(())
     }
 }

@@ -442,10 +442,10 @@ const _: () = assert!(CAP < 32);
 mod tests {
     use super::*;
     use crate::bits::mix64;
-    use crate::simd::{BitsOp, Portable, dispatch_bits};
+    use crate::simd::{Op, Portable, dispatch};
 
     struct Contains<'a, const N: usize, const REMOVABLE: bool>(&'a [u8; N], u32, u64);
-    impl<const N: usize, const REMOVABLE: bool> BitsOp for Contains<'_, N, REMOVABLE> {
+    impl<const N: usize, const REMOVABLE: bool> Op for Contains<'_, N, REMOVABLE> {
         type Out = bool;
         #[inline(always)]
         fn run<B: Bits>(self, bits: B) -> bool {
@@ -499,7 +499,7 @@ mod tests {
                     (y as u32 % N as u32, y >> 39 & [u64::MAX, 7][i as usize % 2]);
                 let plain = shape.contains(block, chain, remainder);
                 let portable = Default::<N, REMOVABLE>::contains(Portable, block, chain, remainder);
-                let best = dispatch_bits(Contains::<N, REMOVABLE>(block, chain, remainder));
+                let best = dispatch(Contains::<N, REMOVABLE>(block, chain, remainder));
                 assert_eq!(
                     (portable, best),
                     (plain, plain),
@@ -516,7 +516,7 @@ mod tests {
         chain: u32,
         remainder: u64,
     }
-    impl<const N: usize, const REMOVABLE: bool> BitsOp for Insert<N, REMOVABLE> {
+    impl<const N: usize, const REMOVABLE: bool> Op for Insert<N, REMOVABLE> {
         type Out = Option<[u8; N]>;
         #[inline(always)]
         fn run<B: Bits>(mut self, bits: B) -> Option<[u8; N]> {
@@ -537,7 +537,7 @@ mod tests {
                     remainder,
                 };
                 let plain = shape.inserted(&block, chain, remainder);
-                assert_eq!(dispatch_bits(insert), plain, "{block:?} {chain}");
+                assert_eq!(dispatch(insert), plain, "{block:?} {chain}");
             }
         });
     }

@@ -89,7 +89,7 @@ use crate::error::{
 use crate::filter::{Count, Filter, Insert, Kind, Merge, Remove};
 use crate::format::{Decoder, Encoder};
 use crate::math;
-use crate::simd::{self, Bits, BitsOp, Probe as _};
+use crate::simd::{self, Bits, Op, Probe as _};
 
 use std::any::Any;
 
@@ -401,7 +401,7 @@ struct Lookup<'a, const REMOVABLE: bool> {
     hash: u64,
 }
 
-impl<const REMOVABLE: bool> BitsOp for Lookup<'_, REMOVABLE> {
+impl<const REMOVABLE: bool> Op for Lookup<'_, REMOVABLE> {
     type Out = bool;
 
     #[inline(always)]
@@ -419,7 +419,7 @@ struct Lookups<'a, const REMOVABLE: bool> {
     out: &'a mut [bool],
 }
 
-impl<const REMOVABLE: bool> BitsOp for Lookups<'_, REMOVABLE> {
+impl<const REMOVABLE: bool> Op for Lookups<'_, REMOVABLE> {
     type Out = ();
 
     #[inline(always)]
@@ -442,7 +442,7 @@ impl<const REMOVABLE: bool> Filter for TinySetOf<REMOVABLE> {
     #[inline]
     fn contains(&self, hash: u64) -> bool {
         if self.is_usual() {
-            return simd::dispatch_bits(Lookup { filter: self, hash });
+            return simd::dispatch(Lookup { filter: self, hash });
         }
         sized!(self.block, N => self.contains_plainly::<N>(hash))
     }
@@ -475,7 +475,7 @@ impl<const REMOVABLE: bool> Filter for TinySetOf<REMOVABLE> {
         let (hashes, out) = (&hashes[..n], &mut out[..n]);
         if self.is_usual() {
             let filter = self;
-            return simd::dispatch_bits(Lookups {
+            return simd::dispatch(Lookups {
                 filter,
                 hashes,
                 out,
@@ -495,7 +495,7 @@ impl<const REMOVABLE: bool> Insert for TinySetOf<REMOVABLE> {
     fn insert_batch(&mut self, hashes: &[u64]) -> Result<(), Full> {
         if self.is_usual() {
             let filter = self;
-            return simd::dispatch_bits(Insertions { filter, hashes });
+            return simd::dispatch(Insertions { filter, hashes });
         }
         for (i, &hash) in hashes.iter().enumerate() {
             sized!(self.block, N => self.insert_plainly::<N>(hash))
@@ -510,7 +510,7 @@ struct Insertions<'a, const REMOVABLE: bool> {
     hashes: &'a [u64],
 }
 
-impl<const REMOVABLE: bool> BitsOp for Insertions<'_, REMOVABLE> {
+impl<const REMOVABLE: bool> Op for Insertions<'_, REMOVABLE> {
     type Out = Result<(), Full>;
 
     #[inline(always)]

@@ -62,7 +62,7 @@ impl Bits for Portable {
 /// The instructions of BMI2; a value is the proof that the processor has them.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Bmi2(());
+pub(crate) struct Bmi2(pub(super) ());
 
 #[cfg(target_arch = "x86_64")]
 impl Bits for Bmi2 {
@@ -81,70 +81,14 @@ impl Bits for Bmi2 {
     }
 }
 
-/// Work that is compiled once for each [`Bits`]. `run` must be `#[inline(always)]`, and so must what it calls.
-pub(crate) trait BitsOp {
-    /// What the work returns.
-    type Out;
-    /// Does the work.
-    fn run<B: Bits>(self, bits: B) -> Self::Out;
-}
-
-/// Runs `op` with the best [`Bits`] that this processor has.
-#[inline]
-pub(crate) fn dispatch_bits<O: BitsOp>(op: O) -> O::Out {
-    #[cfg(target_arch = "x86_64")]
-    if super::level() == super::Level::V3 {
-        #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt,fma")]
-        fn v3<O: BitsOp>(op: O) -> O::Out {
-            op.run(Bmi2(()))
-        }
-        // SAFETY: `level` has found every feature that `v3` is compiled with, BMI2 among them.
-        return unsafe { v3(op) };
-    }
-    op.run(Portable)
-}
-
-/// Answers for one hash after another, whose memory can be asked for in advance. Both functions must be
-/// `#[inline(always)]`, which closures cannot be.
-pub(crate) trait Probe {
-    /// Asks for the memory that this hash will need.
-    fn prefetch(&self, hash: u64);
-    /// Answers for this hash.
-    fn probe(&self, hash: u64) -> bool;
-}
-
-/// Answers for each hash in order and asks for the memory of the one [`AHEAD`](super::AHEAD) of it.
-///
-/// `bytes` is the size of the filter: a small one sits in the caches already.
-#[inline(always)]
-pub(crate) fn probe_all<P: Probe>(probe: &P, bytes: usize, hashes: &[u64], out: &mut [bool]) {
-    let ahead = if bytes < super::PREFETCH_FROM {
-        hashes.len()
-    } else {
-        super::AHEAD.min(hashes.len())
-    };
-    let (first, coming) = hashes.split_at(ahead);
-    if !coming.is_empty() {
-        for &hash in first {
-            probe.prefetch(hash);
-        }
-    }
-    for ((&hash, answer), &next) in hashes.iter().zip(&mut *out).zip(coming) {
-        probe.prefetch(next);
-        *answer = probe.probe(hash);
-    }
-    for (&hash, answer) in hashes.iter().zip(out).skip(coming.len()) {
-        *answer = probe.probe(hash);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::bits::mix64;
+    use crate::simd::{Op, dispatch};
 
     struct Both(u64, u64, u64);
-    impl BitsOp for Both {
+    impl Op for Both {
         type Out = (u64, u64);
         #[inline(always)]
         fn run<B: Bits>(self, bits: B) -> (u64, u64) {
@@ -167,10 +111,10 @@ mod tests {
             let mask = mix64(i ^ 0xAAAA);
             let portable = Both(word, 1 << n, mask).run(Portable);
             assert_eq!(portable.0, expected, "{word:x} {n}");
-            assert_eq!(dispatch_bits(Both(word, 1 << n, mask)), portable);
+            assert_eq!(dispatch(Both(word, 1 << n, mask)), portable);
         }
         assert_eq!((Portable.one(0, 0), Portable.one(5, 0)), (0, 0));
-        assert_eq!(dispatch_bits(Both(u64::MAX, 0, 0)).0, 0);
+        assert_eq!(dispatch(Both(u64::MAX, 0, 0)).0, 0);
         assert_eq!(Portable.one(u64::MAX, 1 << 63), 1 << 63);
         assert_eq!(Portable.gather(0b1011_0110, 0b1111_0000), 0b1011);
     }

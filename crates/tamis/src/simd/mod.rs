@@ -15,7 +15,7 @@
 
 mod bits;
 
-pub(crate) use bits::{Bits, BitsOp, Portable, Probe, dispatch_bits, probe_all};
+pub(crate) use bits::{Bits, Portable};
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -74,8 +74,8 @@ pub fn force_portable(portable: bool) {
 pub(crate) trait Op {
     /// What the work returns.
     type Out;
-    /// Does the work.
-    fn run(self) -> Self::Out;
+    /// Does the work; `bits` has the instructions of the level that the compiler does not find by itself.
+    fn run<B: Bits>(self, bits: B) -> Self::Out;
 }
 
 /// Runs `op` compiled for the best level that this processor has.
@@ -85,15 +85,15 @@ pub(crate) fn dispatch<O: Op>(op: O) -> O::Out {
     if level() == Level::V3 {
         #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt,fma")]
         fn v3<O: Op>(op: O) -> O::Out {
-            op.run()
+            op.run(bits::Bmi2(()))
         }
-        // SAFETY: `level` has found every feature that `v3` is compiled with.
+        // SAFETY: `level` has found every feature that `v3` is compiled with, BMI2 among them.
         return unsafe { v3(op) };
     }
-    op.run()
+    op.run(Portable)
 }
 
-/// Asks for the cache line that holds `slice[index]`, into the second-level cache; nothing happens out of bounds.
+/// Asks for the cache line that holds `slice[index]`; nothing happens out of bounds.
 #[inline(always)]
 pub(crate) fn prefetch<T>(slice: &[T], index: usize) {
     #[cfg(target_arch = "x86_64")]
@@ -112,42 +112,79 @@ pub(crate) const AHEAD: usize = 32;
 /// Below this many bytes a filter sits in the caches close to the core, and prefetching costs more than it hides.
 pub(crate) const PREFETCH_FROM: usize = 256 << 10;
 
-/// Answers many lookups: while key i is probed, the lines of key i + [`AHEAD`] are on their way.
-pub(crate) struct ContainsBatch<'a, F: ?Sized> {
-    pub(crate) filter: &'a F,
+/// Answers for one hash after another, whose memory can be asked for in advance. Both functions must be
+/// `#[inline(always)]`, which closures cannot be.
+pub(crate) trait Probe {
+    /// Asks for the memory that this hash will need.
+    fn prefetch(&self, hash: u64);
+    /// Answers for this hash.
+    fn probe(&self, hash: u64) -> bool;
+}
+
+/// A filter is its own probe, unless it has a better one.
+impl<F: crate::Filter + ?Sized> Probe for &F {
+    #[inline(always)]
+    fn prefetch(&self, hash: u64) {
+        crate::Filter::prefetch(*self, hash);
+    }
+
+    #[inline(always)]
+    fn probe(&self, hash: u64) -> bool {
+        self.contains(hash)
+    }
+}
+
+/// Answers for each hash in order and asks for the memory of the one [`AHEAD`] of it.
+///
+/// `bytes` is the size of the filter: a small one sits in the caches already.
+#[inline(always)]
+pub(crate) fn probe_all<P: Probe>(probe: &P, bytes: usize, hashes: &[u64], out: &mut [bool]) {
+    let ahead = if bytes < PREFETCH_FROM {
+        hashes.len()
+    } else {
+        AHEAD.min(hashes.len())
+    };
+    let (first, coming) = hashes.split_at(ahead);
+    if !coming.is_empty() {
+        for &hash in first {
+            probe.prefetch(hash);
+        }
+    }
+    for ((&hash, answer), &next) in hashes.iter().zip(&mut *out).zip(coming) {
+        probe.prefetch(next);
+        *answer = probe.probe(hash);
+    }
+    for (&hash, answer) in hashes.iter().zip(out).skip(coming.len()) {
+        *answer = probe.probe(hash);
+    }
+}
+
+/// One lookup at the processor's best level, for filters that gain more by it than the choice costs.
+pub(crate) struct Single<P>(pub(crate) P, pub(crate) u64);
+
+impl<P: Probe> Op for Single<P> {
+    type Out = bool;
+
+    #[inline(always)]
+    fn run<B: Bits>(self, _: B) -> bool {
+        self.0.probe(self.1)
+    }
+}
+
+/// Many lookups: while key i is probed, the lines of key i + [`AHEAD`] are on their way.
+pub(crate) struct Batch<'a, P> {
+    pub(crate) probe: P,
+    pub(crate) bytes: usize,
     pub(crate) hashes: &'a [u64],
     pub(crate) out: &'a mut [bool],
 }
 
-impl<F: crate::Filter + ?Sized> Op for ContainsBatch<'_, F> {
+impl<P: Probe> Op for Batch<'_, P> {
     type Out = ();
 
     #[inline(always)]
-    fn run(self) {
-        let ContainsBatch {
-            filter,
-            hashes,
-            out,
-        } = self;
-        let ahead = if filter.size_in_bytes() < PREFETCH_FROM {
-            hashes.len()
-        } else {
-            AHEAD.min(hashes.len())
-        };
-        if ahead < hashes.len() {
-            for &hash in &hashes[..ahead] {
-                filter.prefetch(hash);
-            }
-        }
-        let coming = hashes[ahead..].iter();
-        for ((&hash, answer), &next) in hashes.iter().zip(&mut *out).zip(coming) {
-            filter.prefetch(next);
-            *answer = filter.contains(hash);
-        }
-        let rest = hashes.len() - ahead;
-        for (&hash, answer) in hashes.iter().zip(out).skip(rest) {
-            *answer = filter.contains(hash);
-        }
+    fn run<B: Bits>(self, _: B) {
+        probe_all(&self.probe, self.bytes, self.hashes, self.out);
     }
 }
 
@@ -161,7 +198,7 @@ impl<F: crate::Insert + ?Sized> Op for InsertBatch<'_, F> {
     type Out = Result<(), crate::Full>;
 
     #[inline(always)]
-    fn run(self) -> Result<(), crate::Full> {
+    fn run<B: Bits>(self, _: B) -> Result<(), crate::Full> {
         let InsertBatch { filter, hashes } = self;
         let ahead = if filter.size_in_bytes() < PREFETCH_FROM {
             hashes.len()
@@ -192,7 +229,7 @@ mod tests {
         impl Op for Add<'_> {
             type Out = u32;
             #[inline(always)]
-            fn run(self) -> u32 {
+            fn run<B: Bits>(self, _: B) -> u32 {
                 *self.0 += 1;
                 *self.0
             }
