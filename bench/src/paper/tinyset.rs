@@ -474,10 +474,12 @@ fn rival(
         rate,
         measured.map(|(_, measured)| measured),
     );
-    // A rival's formula is no promise to keep: any difference counts.
-    let verdict = match verdict.strip_prefix("met with room") {
-        Some(_) => format!("does not reproduce: {formula:.2} by formula"),
-        None => verdict,
+    // A rival's formula is no promise to keep: a difference either way counts.
+    let differs = verdict.contains("bits less") || verdict.contains("bits more");
+    let verdict = if differs {
+        format!("does not reproduce: {formula:.2} by formula")
+    } else {
+        verdict
     };
     let cells = vec![
         name.into(),
