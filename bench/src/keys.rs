@@ -41,7 +41,7 @@ impl Keys {
 }
 
 /// The value of the `SplitMix64` stream at a position.
-fn splitmix(position: u64) -> u64 {
+pub(crate) fn splitmix(position: u64) -> u64 {
     mix(position.wrapping_mul(0x9E37_79B9_7F4A_7C15))
 }
 

@@ -9,6 +9,7 @@ mod keys;
 mod limit;
 mod measure;
 mod ours;
+mod paper;
 mod report;
 mod rivals;
 mod stats;
@@ -19,7 +20,7 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::clock::Clock;
 use crate::figures::Run;
@@ -59,6 +60,24 @@ enum Command {
         #[arg(long)]
         json: Option<PathBuf>,
     },
+    /// Print a paper's tables and figures beside formulas and measurements, and draw the figures.
+    Paper {
+        /// Which paper.
+        #[arg(value_enum)]
+        paper: Paper,
+        /// Where the figures go.
+        #[arg(long, value_name = "DIR", default_value = "docs/figures")]
+        out: PathBuf,
+        /// Fewer filters and queries: some seconds.
+        #[arg(long)]
+        quick: bool,
+    },
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Paper {
+    /// Einziger, Friedman, *TinySet*, 2015.
+    Tinyset,
 }
 
 #[derive(Args)]
@@ -104,6 +123,11 @@ fn main() -> ExitCode {
         }
         Command::Compare { old, new, all } => compare_files(&old, &new, all),
         Command::Check { rounds, json } => check_targets(rounds, json.as_deref()),
+        Command::Paper {
+            paper: Paper::Tinyset,
+            out,
+            quick,
+        } => paper::tinyset::run(&out, quick).map(|()| ExitCode::SUCCESS),
     };
     result.unwrap_or_else(|error| {
         eprintln!("error: {error}");

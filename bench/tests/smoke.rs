@@ -67,6 +67,62 @@ fn every_subject_keeps_its_keys_and_its_rate() {
     assert_eq!(check.status.code(), Some(1), "{}", text(&check.stdout));
 }
 
+/// Every tag is closed, in order, and every attribute is quoted.
+fn assert_well_formed(svg: &str) {
+    let mut open = Vec::new();
+    for piece in svg.split('<').skip(1) {
+        let (tag, between) = piece.split_once('>').expect("a tag ends");
+        assert!(!between.contains('>'), "{between}");
+        assert_eq!(tag.matches('"').count() % 2, 0, "{tag}");
+        let name = tag.trim_matches('/').split(' ').next().unwrap_or(tag);
+        if tag.starts_with('/') {
+            assert_eq!(open.pop(), Some(name));
+        } else if !tag.ends_with('/') {
+            open.push(name);
+        }
+        assert!(!tag.contains("NaN") && !tag.contains("inf"), "{tag}");
+    }
+    assert!(open.is_empty(), "{open:?}");
+}
+
+#[test]
+fn a_papers_tables_have_verdicts_and_its_figures_are_drawn() {
+    let directory = tempfile::tempdir().unwrap();
+    let out = directory.path().join("figures");
+    let output = bench(&[
+        "paper",
+        "tinyset",
+        "--quick",
+        "--out",
+        out.to_str().unwrap(),
+    ]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let printed = text(&output.stdout);
+    assert!(printed.contains("model and filter gave the same answer"));
+    for part in [
+        "Table 1",
+        "Table 3",
+        "Table 4",
+        "Table 5",
+        "Table 6",
+        "Figure 14",
+        "Figure 15",
+    ] {
+        let line = format!("verdict, {part}: ");
+        assert_eq!(printed.matches(&line).count(), 1, "{part}\n{printed}");
+    }
+    // The paper's known errors are found, and nothing measured is off its formula.
+    assert!(printed.contains("0.31 bits more are needed"), "{printed}");
+    assert!(printed.contains("9.5 against 10.9 is -13 %"), "{printed}");
+    assert!(!printed.contains("reproduce: measured"), "{printed}");
+    for figure in ["tinyset-figure-14.svg", "tinyset-figure-15.svg"] {
+        let svg = std::fs::read_to_string(out.join(figure)).unwrap();
+        assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
+        assert!(svg.contains("fill=\"#ffffff\"") && svg.contains("<polyline"));
+        assert_well_formed(&svg);
+    }
+}
+
 #[test]
 fn what_cannot_be_done_is_an_error_with_a_reason() {
     for (args, reason) in [
