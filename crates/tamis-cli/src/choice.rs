@@ -19,8 +19,11 @@ pub(crate) fn check(config: &Config) -> Result<(), BuildError> {
 }
 
 fn does_not_depend_on_keys(kind: &BuildErrorKind) -> bool {
-    use BuildErrorKind::{Fpr, UnknownParameter};
-    matches!(kind, Fpr(_) | UnknownParameter { .. })
+    use BuildErrorKind::{Fpr, Parameter, UnknownParameter, Unreachable};
+    matches!(
+        kind,
+        Fpr(_) | Parameter { .. } | UnknownParameter { .. } | Unreachable { .. }
+    )
 }
 
 /// Builds a filter that holds the hashes, each once; they are sorted, and repeats dropped. So the same set makes the
@@ -46,7 +49,7 @@ pub(crate) fn build(
         None if config.get_capacity() > keys => tamis::kind(GROWING)?.build(&config, hashes),
         None => first_that_reaches_the_rate(&config, hashes),
     };
-    Ok(Keyed::from_filter(filter?, hashing, &config))
+    Keyed::from_filter(filter?, hashing, &config)
 }
 
 fn first_that_reaches_the_rate(
@@ -118,7 +121,13 @@ mod tests {
 
     #[test]
     fn only_what_depends_on_no_key_is_refused_before_reading() {
-        for bad in ["cukoo", "bloom:bits=3", "bloom:fpr=0"] {
+        for bad in [
+            "cukoo",
+            "bloom:bits=3",
+            "bloom:fpr=0",
+            "bloom:k=0",
+            "binary_fuse8:fpr=1e-9",
+        ] {
             assert!(check(&bad.parse().unwrap()).is_err(), "{bad}");
         }
         for fine in ["", "bloom:k=3", "cuckoo:capacity=18446744073709551615"] {

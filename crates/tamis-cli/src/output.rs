@@ -14,6 +14,14 @@ pub(crate) fn write(bytes: &[u8]) -> Result<(), Failure> {
         .map_err(|e| Failure::stdout(&e))
 }
 
+/// As [`write`], for what is of no use unless it arrives whole: a reader that goes away is an error too.
+pub(crate) fn deliver(bytes: &[u8]) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    out.write_all(bytes)
+        .and_then(|()| out.flush())
+        .map_err(|e| Failure::io("standard output", &e))
+}
+
 /// Writes one JSON document.
 pub(crate) fn json(value: &Value) -> Result<(), Failure> {
     write(format!("{value:#}\n").as_bytes())

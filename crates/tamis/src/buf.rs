@@ -24,11 +24,14 @@ use std::borrow::Cow;
 use std::fmt;
 use std::mem::{align_of, size_of};
 use std::ops::{Deref, Range};
+use std::path::Path;
 use std::ptr::NonNull;
 use std::slice;
 use std::sync::Arc;
 
-use crate::error::NoMemory;
+use crate::error::{DecodeError, NoMemory};
+use crate::key::Hashing;
+use crate::keyed::{Keyed, Stored};
 
 /// Bytes that someone else owns and that a [`Buf`] may point into.
 pub(crate) type Bytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
@@ -291,14 +294,50 @@ fn advise_huge_pages(base: NonNull<u8>, size: usize) {
     let _ = (base, size);
 }
 
+/// Mapping stands here, and not with the rest of [`Keyed`], because it is unsafe.
+impl<F: Stored> Keyed<F> {
+    /// Maps a file instead of reading it: opening costs one pass of verification, and processes share the memory.
+    ///
+    /// # Errors
+    ///
+    /// [`DecodeError`] when the file cannot be mapped or is not exactly what a writer produces.
+    ///
+    /// # Safety
+    ///
+    /// Nobody may change or truncate the file while it is mapped. Replace it by renaming a new file over it, as
+    /// [`save`](Keyed::save) does; never edit it in place.
+    pub unsafe fn map(path: impl AsRef<Path>) -> Result<Keyed<F>, DecodeError> {
+        // SAFETY: the caller gives the promise.
+        Keyed::open_shared(&unsafe { map_file(path.as_ref())? }, None)
+    }
+
+    /// As [`map`](Keyed::map), for a file whose secret is kept elsewhere; a file with a known hashing must agree.
+    ///
+    /// # Errors
+    ///
+    /// [`DecodeError`], also when the secret is not the right one.
+    ///
+    /// # Safety
+    ///
+    /// As for [`map`](Keyed::map).
+    pub unsafe fn map_with(
+        path: impl AsRef<Path>,
+        hashing: &Hashing,
+    ) -> Result<Keyed<F>, DecodeError> {
+        // SAFETY: the caller gives the promise.
+        Keyed::open_shared(&unsafe { map_file(path.as_ref())? }, Some(hashing))
+    }
+}
+
 /// Maps a file for reading.
 ///
 /// # Safety
 ///
-/// The file must not be changed or cut short while it is mapped; replace it by renaming a new one over it.
-pub(crate) unsafe fn map_file(file: &std::fs::File) -> std::io::Result<Bytes> {
+/// The file must not be changed or cut short while it is mapped.
+unsafe fn map_file(path: &Path) -> std::io::Result<Bytes> {
+    let file = std::fs::File::open(path)?;
     // SAFETY: the caller promises that the file stays as it is.
-    let map = unsafe { memmap2::Mmap::map(file)? };
+    let map = unsafe { memmap2::Mmap::map(&file)? };
     Ok(Arc::new(map))
 }
 

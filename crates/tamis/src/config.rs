@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use crate::error::{BuildError, BuildErrorKind};
 use crate::filter::Kind;
+use crate::math;
 
 /// A parameter that a kind takes beside capacity and rate.
 #[derive(Clone, Copy, Debug)]
@@ -138,8 +139,9 @@ impl Config {
             return Err(BuildErrorKind::Fpr(self.fpr).into());
         }
         let keys = self.capacity.max(hashes.len() as u64);
-        let least = 16.0 * keys.max(1) as f64 / 2f64.powi(64);
-        if self.fpr < least {
+        let keys_or_one = keys.max(1);
+        if math::hash_is_too_short(keys_or_one, self.fpr) {
+            let least = 16.0 * math::hash_floor(keys_or_one);
             return Err(BuildErrorKind::HashFloor {
                 fpr: self.fpr,
                 least,

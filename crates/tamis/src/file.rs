@@ -1,19 +1,22 @@
 //! Replacing a file so that a reader sees the old one or the new one, whole, whatever happens in between.
 
 use std::fs::{self, File, OpenOptions};
+use std::hash::{BuildHasher, RandomState};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Writes a temporary file beside `path`, syncs it, renames it over `path`, and syncs the directory.
 ///
 /// A link is followed, so that the file it names is replaced and the link stays. An existing file's permissions are
-/// kept. On any error the temporary file is removed and `path` is as it was; a failed sync is never tried again.
+/// kept; a new file is for its owner alone where it is `private`. On an error before the rename the temporary file is
+/// removed and `path` is as it was; if only the last sync fails, the new file is there but may not survive a power cut. A
+/// failed sync is never tried again.
 pub(crate) fn replace(
     path: &Path,
+    private: bool,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
-    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let target = follow(path);
     let existing = match fs::metadata(&target) {
         Ok(meta) if meta.is_file() => Some(meta),
         Ok(_) => {
@@ -25,17 +28,32 @@ pub(crate) fn replace(
         }
         Err(_) => None,
     };
-    let (temp, file) = Temp::create(&target)?;
+    let directory = open_directory(&target)?;
+    let (temp, file) = Temp::create(&target, private || existing.is_some())?;
+    if let Some(meta) = existing {
+        // Before there is anything to read.
+        file.set_permissions(meta.permissions())?;
+    }
     let mut out = BufWriter::with_capacity(1 << 20, file);
     write(&mut out)?;
     let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
-    if let Some(meta) = existing {
-        file.set_permissions(meta.permissions())?;
-    }
     file.sync_all()?;
     drop(file);
     temp.rename(&target)?;
-    sync_directory(&target)
+    directory.sync()
+}
+
+/// What a path leads to, through links, even where that does not exist yet.
+fn follow(path: &Path) -> PathBuf {
+    let mut target = path.to_path_buf();
+    // As many links as Linux follows.
+    for _ in 0..40 {
+        let Ok(next) = fs::read_link(&target) else {
+            break;
+        };
+        target = directory(&target).join(next);
+    }
+    target
 }
 
 fn directory(path: &Path) -> &Path {
@@ -44,39 +62,60 @@ fn directory(path: &Path) -> &Path {
         .unwrap_or(Path::new("."))
 }
 
+/// A directory whose entries can be synced, where the system can do that.
+struct Directory(#[cfg(unix)] File);
+
 #[cfg(unix)]
-fn sync_directory(path: &Path) -> io::Result<()> {
-    File::open(directory(path))?.sync_all()
+fn open_directory(path: &Path) -> io::Result<Directory> {
+    File::open(directory(path)).map(Directory)
 }
 
-/// Directories cannot be synced here; the rename is as durable as the system makes it.
 #[cfg(not(unix))]
-fn sync_directory(_path: &Path) -> io::Result<()> {
-    Ok(())
+fn open_directory(_path: &Path) -> io::Result<Directory> {
+    Ok(Directory())
+}
+
+impl Directory {
+    #[cfg(unix)]
+    fn sync(&self) -> io::Result<()> {
+        self.0.sync_all()
+    }
+
+    /// The rename is as durable as the system makes it.
+    #[cfg(not(unix))]
+    fn sync(&self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// A temporary file that goes away unless it is renamed.
 struct Temp(Option<PathBuf>);
 
 impl Temp {
-    fn create(target: &Path) -> io::Result<(Temp, File)> {
-        static COUNTER: AtomicU64 = AtomicU64::new(0);
-        let Some(name) = target.file_name() else {
+    /// Its name is random: a file left behind by a process that was killed is never in the way of another.
+    fn create(target: &Path, private: bool) -> io::Result<(Temp, File)> {
+        if target.file_name().is_none() {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
                 "the path names no file",
             ));
-        };
-        let number = COUNTER.fetch_add(1, Ordering::Relaxed);
-        let mut temp = std::ffi::OsString::from(".");
-        temp.push(name);
-        temp.push(format!(".{}-{number}.tmp", std::process::id()));
-        let temp = directory(target).join(temp);
-        let file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .open(&temp)?;
-        Ok((Temp(Some(temp)), file))
+        }
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        if private {
+            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        }
+        #[cfg(not(unix))]
+        let _ = private;
+        loop {
+            let temp = directory(target).join(format!(".tamis-{:016x}.tmp", random()));
+            match options.open(&temp) {
+                Ok(file) => return Ok((Temp(Some(temp)), file)),
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(e) => return Err(e),
+            }
+        }
     }
 
     fn rename(mut self, target: &Path) -> io::Result<()> {
@@ -86,6 +125,11 @@ impl Temp {
         self.0 = None;
         Ok(())
     }
+}
+
+/// A number that no other process has: the standard library seeds its hash maps with one.
+fn random() -> u64 {
+    RandomState::new().hash_one(std::process::id())
 }
 
 impl Drop for Temp {
@@ -114,15 +158,15 @@ mod tests {
     fn a_failed_write_leaves_the_old_file_and_no_other() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("f");
-        replace(&path, |out| out.write_all(b"old")).unwrap();
-        let error = replace(&path, |out| {
+        replace(&path, false, |out| out.write_all(b"old")).unwrap();
+        let error = replace(&path, false, |out| {
             out.write_all(b"half of the new")?;
             Err(io::Error::from(io::ErrorKind::StorageFull))
         });
         assert_eq!(error.unwrap_err().kind(), io::ErrorKind::StorageFull);
         assert_eq!(fs::read(&path).unwrap(), b"old");
         assert_eq!(names(dir.path()), ["f"]);
-        replace(&path, |out| out.write_all(b"new")).unwrap();
+        replace(&path, false, |out| out.write_all(b"new")).unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"new");
         assert_eq!(names(dir.path()), ["f"]);
     }
@@ -130,9 +174,9 @@ mod tests {
     #[test]
     fn what_is_no_regular_file_is_refused() {
         let dir = tempfile::tempdir().unwrap();
-        let error = replace(dir.path(), |_| Ok(())).unwrap_err();
+        let error = replace(dir.path(), false, |_| Ok(())).unwrap_err();
         assert!(error.to_string().contains("not a regular file"), "{error}");
-        let error = replace(&dir.path().join("absent").join("f"), |_| Ok(())).unwrap_err();
+        let error = replace(&dir.path().join("absent").join("f"), false, |_| Ok(())).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
     }
 
@@ -145,12 +189,48 @@ mod tests {
         fs::write(&path, b"old").unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
         symlink(&path, &link).unwrap();
-        replace(&link, |out| out.write_all(b"new")).unwrap();
+        replace(&link, false, |out| out.write_all(b"new")).unwrap();
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         assert_eq!(fs::read(&path).unwrap(), b"new");
         assert_eq!(
             fs::metadata(&path).unwrap().permissions().mode() & 0o777,
             0o640
         );
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_to_nothing_used_to_be_replaced_by_the_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, link) = (dir.path().join("f"), dir.path().join("link"));
+        std::os::unix::fs::symlink("f", &link).unwrap();
+        replace(&link, false, |out| out.write_all(b"new")).unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_private_file_is_never_open_to_others() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f");
+        let mode_of = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let mut during = None;
+        replace(&path, true, |_| {
+            let temp = dir.path().join(&names(dir.path())[0]);
+            during = Some(mode_of(&temp));
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!((during, mode_of(&path)), (Some(0o600), 0o600));
+    }
+
+    #[test]
+    fn a_long_name_is_no_obstacle() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("n".repeat(250));
+        replace(&path, false, |out| out.write_all(b"new")).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
     }
 }

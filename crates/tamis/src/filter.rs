@@ -113,6 +113,8 @@ pub trait Merge: Filter + Sized {
 
 /// What a filter supplies to be built, stored and found by name.
 ///
+/// For filters of this library: what `build` and `decode` need is not public.
+///
 /// Capabilities are one line each: a kind that implements [`Insert`] overrides [`as_insert`](Self::as_insert) with
 /// `Some(self)`, and so on.
 pub trait Kind: Filter + Clone + Sized {

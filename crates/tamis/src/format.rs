@@ -1,7 +1,7 @@
 //! The file format: one envelope around every kind. `docs/FORMAT.md` is the normative description.
 //!
 //! ```text
-//!  0         64          H (multiple of 64)                                                        file length
+//!  0         96          H (multiple of 64)                                                        file length
 //!  ┌─────────┬───────────┬──────────────┬──────────────┬─ … ─┬───────────────────┬──────────────┬────────┐
 //!  │ fixed   │ parameters│ section 0    │ section 1    │     │ checksum per      │ checksum of  │ footer │
 //!  │ header  │ + table   │ (64-aligned) │ (64-aligned) │     │ 64 KiB of data    │ the table    │        │
@@ -386,12 +386,6 @@ pub(crate) fn open(owner: &Bytes) -> Result<(Header, Decoder<'_>), DecodeError> 
         return Err(short(FIXED + 8 + 8 + FOOTER));
     }
     let header_len = u32_at(bytes, 12) as usize;
-    if u16_at(bytes, 8) != MAJOR {
-        return Err(DecodeErrorKind::Newer {
-            major: u16_at(bytes, 8),
-        }
-        .into());
-    }
     let (params, sections) = (u16_at(bytes, 38) as usize, u16_at(bytes, 40) as usize);
     let expected_len = (FIXED + 8 * params + 16 * sections + 8).next_multiple_of(ALIGN);
     if header_len != expected_len || params > MOST_PARAMS || sections > MOST_SECTIONS {
@@ -409,6 +403,13 @@ pub(crate) fn open(owner: &Bytes) -> Result<(Header, Decoder<'_>), DecodeError> 
         return Err(DecodeErrorKind::Checksum {
             part: "header",
             offset: 0,
+        }
+        .into());
+    }
+    // The header's own layout is the same in every version, so damage is told from age.
+    if u16_at(bytes, 8) != MAJOR {
+        return Err(DecodeErrorKind::Newer {
+            major: u16_at(bytes, 8),
         }
         .into());
     }

@@ -5,9 +5,11 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::buf::{Buf, Bytes, map_file};
+use crate::buf::{Buf, Bytes};
 use crate::config::Config;
-use crate::error::{BuildError, DecodeError, DecodeErrorKind, Full, MergeError, MergeErrorKind};
+use crate::error::{
+    BuildError, BuildErrorKind, DecodeError, DecodeErrorKind, Full, MergeError, MergeErrorKind,
+};
 use crate::file;
 use crate::filter::{Count, Filter, Insert, Kind, Remove};
 use crate::format::{self, Decoder, Encoder, FileHashing, Header};
@@ -36,14 +38,28 @@ pub struct Keyed<F> {
 const CHUNK: usize = 256;
 
 impl<F: Filter> Keyed<F> {
-    /// Puts the key layer around a filter whose hashes were made by `hashing`.
-    pub fn from_filter(filter: F, hashing: Hashing, config: &Config) -> Keyed<F> {
-        Keyed {
+    /// Puts the key layer around a filter whose hashes were made by `hashing`. Capacity and rate are those of the
+    /// configuration, for information; a capacity below the number of keys counts as that number.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] when the configuration's rate is none.
+    pub fn from_filter(
+        filter: F,
+        hashing: Hashing,
+        config: &Config,
+    ) -> Result<Keyed<F>, BuildError> {
+        let fpr = config.get_fpr();
+        if !(fpr > 0.0 && fpr < 1.0) {
+            return Err(BuildErrorKind::Fpr(fpr).into());
+        }
+        let capacity = config.get_capacity().max(filter.len());
+        Ok(Keyed {
             filter,
             hashing,
-            capacity: config.get_capacity(),
-            fpr: config.get_fpr(),
-        }
+            capacity,
+            fpr,
+        })
     }
 
     /// Whether the key may have been inserted. `false` is certain; `true` is wrong with probability
@@ -106,6 +122,25 @@ impl<F: Insert> Keyed<F> {
     pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<(), Full> {
         self.filter.insert(self.hash(key))
     }
+
+    /// Inserts many keys in order, faster than one by one.
+    ///
+    /// # Errors
+    ///
+    /// [`Full`] at the first key that is refused; those before it ([`Full::accepted`] of them) are in.
+    pub fn insert_batch<K: Key>(&mut self, keys: &[K]) -> Result<(), Full> {
+        let mut hashes = [0; CHUNK];
+        for (number, keys) in keys.chunks(CHUNK).enumerate() {
+            for (hash, key) in hashes.iter_mut().zip(keys) {
+                *hash = self.hash(key);
+            }
+            let done = |full: Full| full.after(number * CHUNK + full.accepted());
+            self.filter
+                .insert_batch(&hashes[..keys.len()])
+                .map_err(done)?;
+        }
+        Ok(())
+    }
 }
 
 impl<F: Remove> Keyed<F> {
@@ -165,11 +200,7 @@ impl<F: Stored> Keyed<F> {
         let config = config
             .clone()
             .capacity(config.get_capacity().max(hashes.len() as u64));
-        Ok(Keyed::from_filter(
-            F::from_hashes(&config, &mut hashes)?,
-            hashing,
-            &config,
-        ))
+        Keyed::from_filter(F::from_hashes(&config, &mut hashes)?, hashing, &config)
     }
 
     /// Takes in another filter of the same shape and hashing. On `Err` this one is exactly as it was.
@@ -223,13 +254,17 @@ impl<F: Stored> Keyed<F> {
 
     /// Saves the filter, replacing a file of that name at once and wholly, or not at all.
     ///
-    /// The bytes go to a temporary file beside it, are synced, and take its name; then the directory is synced.
+    /// The bytes go to a temporary file beside it, are synced, and take its name; then the directory is synced. A new
+    /// file that carries a secret is readable by its owner alone.
     ///
     /// # Errors
     ///
-    /// Any of those steps' own; the file is then as it was, and no temporary file is left.
+    /// Any of those steps' own. The file is then as it was and no temporary file is left, unless only the last step, the
+    /// directory's sync, failed.
     pub fn save(&self, path: impl AsRef<Path>) -> io::Result<()> {
-        file::replace(path.as_ref(), |out| self.write_to(out))
+        file::replace(path.as_ref(), self.hashing.is_in_files(), |out| {
+            self.write_to(out)
+        })
     }
 
     /// Opens a filter from bytes, verifying everything. Arrays are used where they lie, if their address allows.
@@ -259,9 +294,16 @@ impl<F: Stored> Keyed<F> {
     ///
     /// [`DecodeError`] when the file cannot be read or is not exactly what a writer produces.
     pub fn load(path: impl AsRef<Path>) -> Result<Keyed<F>, DecodeError> {
-        let file = File::open(path)?;
-        let size = file.metadata()?.len();
-        Keyed::open_shared(&read_aligned(file, size)?, None)
+        Keyed::open_shared(&load_bytes(path.as_ref())?, None)
+    }
+
+    /// As [`load`](Keyed::load), for a file whose secret is kept elsewhere; a file with a known hashing must agree.
+    ///
+    /// # Errors
+    ///
+    /// [`DecodeError`], also when the secret is not the right one.
+    pub fn load_with(path: impl AsRef<Path>, hashing: &Hashing) -> Result<Keyed<F>, DecodeError> {
+        Keyed::open_shared(&load_bytes(path.as_ref())?, Some(hashing))
     }
 
     /// Loads a filter from an open file, a pipe or a socket, verifying everything.
@@ -273,28 +315,10 @@ impl<F: Stored> Keyed<F> {
         Keyed::open_shared(&read_aligned(input, 0)?, None)
     }
 
-    /// Maps a file instead of reading it: opening costs one pass of verification, and processes share the memory.
-    ///
-    /// # Errors
-    ///
-    /// [`DecodeError`] when the file cannot be mapped or is not exactly what a writer produces.
-    ///
-    /// # Safety
-    ///
-    /// Nobody may change or truncate the file while it is mapped. Replace it by renaming a new file over it, as
-    /// [`save`](Keyed::save) does; never edit it in place.
-    #[allow(
-        unsafe_code,
-        reason = "the mapping itself is in buf.rs; this passes its contract on"
-    )]
-    pub unsafe fn map(path: impl AsRef<Path>) -> Result<Keyed<F>, DecodeError> {
-        let file = File::open(path)?;
-        // SAFETY: the caller gives the promise that `map_file` asks for.
-        let bytes = unsafe { map_file(&file)? };
-        Keyed::open_shared(&bytes, None)
-    }
-
-    fn open_shared(bytes: &Bytes, given: Option<&Hashing>) -> Result<Keyed<F>, DecodeError> {
+    pub(crate) fn open_shared(
+        bytes: &Bytes,
+        given: Option<&Hashing>,
+    ) -> Result<Keyed<F>, DecodeError> {
         let (header, mut decoder) = format::open(bytes)?;
         let hashing = header.hashing.resolve(given)?;
         let filter = F::read_parts(header.kind, header.kind_version, &mut decoder)?;
@@ -306,6 +330,12 @@ impl<F: Stored> Keyed<F> {
             fpr: header.fpr,
         })
     }
+}
+
+fn load_bytes(path: &Path) -> Result<Bytes, DecodeError> {
+    let file = File::open(path)?;
+    let size = file.metadata()?.len();
+    read_aligned(file, size)
 }
 
 /// Reads to the end into memory that starts on a cache line, so that arrays can be used in place.
@@ -334,6 +364,10 @@ fn read_aligned(mut input: impl Read, size: u64) -> Result<Bytes, DecodeError> {
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
             Err(e) => return Err(e.into()),
         }
+    }
+    // The filter keeps these bytes for as long as it lives; a little room behind them is not worth a copy.
+    if buf.len() - filled > filled / 8 {
+        buf = Buf::copied(&buf[..filled])?;
     }
     buf.truncate(filled);
     Ok(Arc::new(buf))

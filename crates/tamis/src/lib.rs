@@ -51,11 +51,11 @@ pub mod peel;
 mod registry;
 mod simd;
 
-pub use bloom::{Bloom, SplitBlock, SplitBlock256, SplitBlock512};
+pub use bloom::*;
 pub use buf::{Buf, Word};
-pub use chained::{TinySet, TinySetOf, TinySetRemovable};
+pub use chained::*;
 pub use config::{Config, Param};
-pub use cuckoo::Cuckoo;
+pub use cuckoo::*;
 pub use error::{
     BuildError, BuildErrorKind, DecodeError, DecodeErrorKind, Full, FullKind, MergeError,
     MergeErrorKind,
@@ -64,7 +64,7 @@ pub use filter::{Count, Filter, Insert, Kind, Merge, Remove};
 pub use format::{Decoder, Encoder, looks_like_filter};
 pub use key::{Hashing, Key};
 pub use keyed::{Keyed, Stored};
-pub use peel::{BinaryFuse, BinaryFuse8, BinaryFuse16, BinaryFuse32};
+pub use peel::*;
 pub use registry::{AnyFilter, Capabilities, KINDS, KindInfo, kind};
 
 /// Switches for tests and fuzzers; not part of the interface.

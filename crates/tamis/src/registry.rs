@@ -6,29 +6,26 @@
 use std::any::Any;
 use std::fmt;
 
-use crate::bloom::{Bloom, SplitBlock256, SplitBlock512};
-use crate::chained::{TinySet, TinySetRemovable};
 use crate::config::{Config, Param};
-use crate::cuckoo::Cuckoo;
 use crate::error::{
     BuildError, BuildErrorKind, DecodeError, DecodeErrorKind, MergeError, MergeErrorKind,
 };
 use crate::filter::{Count, Filter, Insert, Kind, Remove};
 use crate::format::{Decoder, Encoder};
 use crate::keyed::Stored;
-use crate::peel::{BinaryFuse8, BinaryFuse16, BinaryFuse32};
+use crate::{bloom, chained, cuckoo, peel};
 
 /// Every kind of filter, in the order of the documentation.
 pub static KINDS: &[KindInfo] = &[
-    KindInfo::of::<Bloom>(),
-    KindInfo::of::<SplitBlock512>(),
-    KindInfo::of::<SplitBlock256>(),
-    KindInfo::of::<TinySet>(),
-    KindInfo::of::<TinySetRemovable>(),
-    KindInfo::of::<Cuckoo>(),
-    KindInfo::of::<BinaryFuse8>(),
-    KindInfo::of::<BinaryFuse16>(),
-    KindInfo::of::<BinaryFuse32>(),
+    KindInfo::of::<bloom::Bloom>(),
+    KindInfo::of::<bloom::SplitBlock512>(),
+    KindInfo::of::<bloom::SplitBlock256>(),
+    KindInfo::of::<chained::TinySet>(),
+    KindInfo::of::<chained::TinySetRemovable>(),
+    KindInfo::of::<cuckoo::Cuckoo>(),
+    KindInfo::of::<peel::BinaryFuse8>(),
+    KindInfo::of::<peel::BinaryFuse16>(),
+    KindInfo::of::<peel::BinaryFuse32>(),
 ];
 
 /// What is known of a kind without having a filter of it.

@@ -73,7 +73,9 @@ fn a_reader_that_fails_is_an_error_not_a_short_filter() {
     let file = KINDS[0]
         .build(&Config::new(10), &mut hashes(1, 10))
         .unwrap();
-    let file = Keyed::from_filter(file, Hashing::default(), &Config::new(10)).to_bytes();
+    let file = Keyed::from_filter(file, Hashing::default(), &Config::new(10))
+        .unwrap()
+        .to_bytes();
     let broken = (&file[..file.len() / 2]).chain(Breaks(0));
     assert!(matches!(
         Any::read_from(broken).unwrap_err().kind(),
@@ -332,4 +334,95 @@ fn a_file_can_be_replaced_while_it_is_mapped() {
     assert!(mapped.to_bytes() == old.to_bytes());
     let new = Any::load(&path).unwrap();
     assert!(hashes(5, 100_000).iter().all(|&h| new.filter().contains(h)));
+}
+
+#[test]
+fn every_flip_of_the_header_is_told_as_damage_of_the_header() {
+    // A flipped version used to be told as a file of a newer program.
+    let file = must(&KINDS[0], &config(&KINDS[0], 10), &hashes(1, 10)).to_bytes();
+    for bit in 8 * 8..8 * 12 {
+        let mut flipped = file.clone();
+        flipped[bit / 8] ^= 1 << (bit % 8);
+        let error = Any::open(flipped).unwrap_err();
+        let is_damage = matches!(
+            error.kind(),
+            DecodeErrorKind::Checksum {
+                part: "header",
+                offset: 0
+            }
+        );
+        assert!(is_damage, "bit {bit}: {error}");
+    }
+    let mut newer = file.clone();
+    newer[8] = 2;
+    repair_checksums(&mut newer);
+    let error = Any::open(newer).unwrap_err();
+    assert!(
+        matches!(error.kind(), DecodeErrorKind::Newer { major: 2 }),
+        "{error}"
+    );
+}
+
+#[test]
+fn damage_in_the_data_is_told_with_its_place() {
+    let file = must(&KINDS[0], &config(&KINDS[0], 100_000), &hashes(1, 100_000)).to_bytes();
+    let mut flipped = file.clone();
+    let at = 192 + 65_536 + 17;
+    flipped[at] ^= 4;
+    let error = Any::open(flipped).unwrap_err();
+    let DecodeErrorKind::Checksum {
+        part: "data",
+        offset,
+    } = error.kind()
+    else {
+        panic!("{error}")
+    };
+    assert!(
+        (*offset..offset + 65_536).contains(&(at as u64)) && *offset > 65_536,
+        "{error}"
+    );
+}
+
+#[test]
+fn a_filter_without_a_rate_used_to_be_written_and_never_read() {
+    for fpr in [0.0, 1.0, 2.0, f64::NAN] {
+        let filter = KINDS[0].build(&Config::new(10), &mut []).unwrap();
+        let config = Config::new(10).fpr(fpr);
+        assert!(
+            Keyed::from_filter(filter, Hashing::default(), &config).is_err(),
+            "{fpr}"
+        );
+    }
+}
+
+#[test]
+fn a_small_file_used_to_keep_a_large_buffer() {
+    let file = must(&KINDS[0], &config(&KINDS[0], 10), &hashes(1, 10)).to_bytes();
+    let before = support::counting::live();
+    let loaded = Any::read_from(&file[..]).unwrap();
+    let held = support::counting::live() - before;
+    assert!(
+        held < 2 * file.len() as isize + 512,
+        "{held} bytes held for a file of {}",
+        file.len()
+    );
+    assert_eq!(loaded.filter().len(), 10);
+}
+
+#[test]
+fn a_withheld_secret_opens_loaded_and_mapped_files() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("f.tamis");
+    let hashing = Hashing::secret([7; 16]).withheld();
+    let filter: Keyed<Cuckoo> = Keyed::build_with(&Config::new(0), hashing, ["alice"]).unwrap();
+    filter.save(&path).unwrap();
+    assert!(matches!(
+        Any::load(&path).unwrap_err().kind(),
+        DecodeErrorKind::SecretNeeded
+    ));
+    assert!(Any::load_with(&path, &hashing).unwrap().contains("alice"));
+    #[allow(unsafe_code, reason = "mapping is unsafe; nobody changes the file")]
+    // SAFETY: the file is this test's own and stays as it is.
+    let mapped = unsafe { Any::map_with(&path, &hashing) }.unwrap();
+    assert!(mapped.contains("alice"));
 }

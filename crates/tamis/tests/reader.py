@@ -343,7 +343,7 @@ class Filter:
         if secret is None or len(secret) != 16:
             raise FormatError("byte 36: this file's secret is kept elsewhere: pass its 16 bytes")
         kept = secret
-        need(siphash13(b"tamis", kept) == value, "byte 48", "the secret is not this file's")
+        need(siphash13(b"tamis", bytes(255 - b for b in kept)) == value, "byte 48", "the secret is not this file's")
         return lambda key: siphash13(key, kept)
 
     def contains(self, key: bytes) -> bool:

@@ -215,7 +215,7 @@ impl Target<'_> {
 
     fn write(&self, filter: &Keyed<AnyFilter>) -> Result<(), Failure> {
         match self {
-            Target::Stdout => output::write(&filter.to_bytes()),
+            Target::Stdout => output::deliver(&filter.to_bytes()),
             Target::File { path, .. } => {
                 // Again: reading the keys may have taken hours.
                 self.refuse_to_overwrite()?;

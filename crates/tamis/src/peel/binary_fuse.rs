@@ -222,7 +222,10 @@ impl<F: Fingerprint> BinaryFuse<F> {
         let largest = (0..shards as usize).map(keys_in).max().unwrap_or(0);
         // Far more keys in one shard than in others: repeats, or hashes that are none.
         if largest > MOST_KEYS.min(2 * len / shards + 1000) {
-            return Ok(Round::Failed { repeats: true });
+            return Ok(Round::Failed {
+                skewed: true,
+                repeats: true,
+            });
         }
         let shape = Shape::new(largest, arity, extra);
         let mut slots = Buf::zeroed(shape.slots() * shards)?;
@@ -246,7 +249,12 @@ impl<F: Fingerprint> BinaryFuse<F> {
         for salt in salts {
             match salt? {
                 Ok(salt) => all.push(salt),
-                Err(repeats) => return Ok(Round::Failed { repeats }),
+                Err(repeats) => {
+                    return Ok(Round::Failed {
+                        skewed: false,
+                        repeats,
+                    });
+                }
             }
         }
         Ok(Round::Built(BinaryFuse {
@@ -260,7 +268,7 @@ impl<F: Fingerprint> BinaryFuse<F> {
 
 enum Round<F: Fingerprint> {
     Built(BinaryFuse<F>),
-    Failed { repeats: bool },
+    Failed { skewed: bool, repeats: bool },
 }
 
 fn shards_for(keys: u64) -> u64 {
@@ -470,6 +478,15 @@ impl<F: Fingerprint> Kind for BinaryFuse<F> {
             return Err(BuildError::parameter("shards", shards, expected));
         }
         let keys = hashes.len() as u64;
+        // An eighth of room for shards that have more keys than others.
+        let fewest = keys.div_ceil(MOST_KEYS / 8 * 7).max(1);
+        if let Some(shards) = shards.filter(|&shards| shards < fewest) {
+            return Err(BuildError::parameter(
+                "shards",
+                shards,
+                format!("at least {fewest} for {keys} keys"),
+            ));
+        }
         let mut distinct = hashes.len();
         if distinct == 0 {
             let shape = Shape::new(0, arity, 0);
@@ -491,9 +508,10 @@ impl<F: Fingerprint> Kind for BinaryFuse<F> {
                 config.get_threads(),
             )? {
                 Round::Built(filter) => return Ok(filter),
-                Round::Failed { repeats: true } if distinct as u64 == keys => {
+                Round::Failed { repeats: true, .. } if distinct as u64 == keys => {
                     distinct = dedup(hashes);
                 }
+                Round::Failed { skewed: true, .. } => break,
                 Round::Failed { .. } => extra += 2,
             }
         }

@@ -132,7 +132,9 @@ pub(crate) fn in_parallel<T: Send, R: Send>(
     items: impl ExactSizeIterator<Item = T> + Send,
     work: impl Fn(T) -> R + Sync,
 ) -> Vec<R> {
-    let helpers = threads.min(items.len()).saturating_sub(1);
+    // More threads than processors would only wait for one another.
+    let processors = thread::available_parallelism().map_or(1, usize::from);
+    let helpers = threads.min(processors).min(items.len()).saturating_sub(1);
     let items = Mutex::new(items.enumerate());
     // A thread that panicked while it held the lock left the iterator usable; its panic is passed on below.
     let next = || items.lock().unwrap_or_else(PoisonError::into_inner).next();

@@ -134,7 +134,6 @@ pub(crate) fn remove_after_insert(info: &'static KindInfo) {
 fn copies_are_removed_one_by_one(info: &KindInfo) {
     let config = config(info, 1000);
     let mut filter = must(info, &config, &hashes(13, 500)).filter().clone();
-    let before = bytes(&filter);
     let key = hash(13, 1_000_000);
     let mut copies = 0;
     while copies < 3 {
@@ -151,8 +150,6 @@ fn copies_are_removed_one_by_one(info: &KindInfo) {
     }
     assert_eq!(filter.len(), 500);
     assert_holds(&filter, &hashes(13, 500), "after copies came and went");
-    // Other keys may have been moved to make room, but no more and no less is held.
-    assert_eq!(bytes(&filter).len(), before.len());
 }
 
 /// A million insertions, removals and lookups against an exact multiset.
@@ -483,7 +480,8 @@ pub(crate) fn merge_refusals(info: &'static KindInfo) {
     ];
     for a in hashings {
         for b in hashings {
-            let with = |hashing| Keyed::from_filter(ours.filter().clone(), hashing, &config);
+            let with =
+                |hashing| Keyed::from_filter(ours.filter().clone(), hashing, &config).unwrap();
             let mut union = with(a);
             let before = union.to_bytes();
             if a == b {

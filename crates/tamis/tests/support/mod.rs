@@ -49,7 +49,7 @@ pub fn made(
     hashes: &[u64],
 ) -> Result<Keyed<AnyFilter>, BuildError> {
     let filter = info.build(config, &mut hashes.to_vec())?;
-    Ok(Keyed::from_filter(filter, Hashing::default(), config))
+    Keyed::from_filter(filter, Hashing::default(), config)
 }
 
 /// As [`made`], where failure is a failure of the test.
@@ -79,7 +79,9 @@ pub fn config(info: &KindInfo, n: u64) -> Config {
 
 /// The parts of a filter that its file holds, compared as one.
 pub fn bytes(filter: &AnyFilter) -> Vec<u8> {
-    Keyed::from_filter(filter.clone(), Hashing::default(), &Config::new(0)).to_bytes()
+    Keyed::from_filter(filter.clone(), Hashing::default(), &Config::new(0))
+        .unwrap()
+        .to_bytes()
 }
 
 /// The rest of what a filter says of itself, for comparing two that must not differ.
