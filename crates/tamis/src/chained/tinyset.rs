@@ -60,8 +60,8 @@
 //! bits, some eight times its load.
 //!
 //! A lookup reads one line and takes about 120 instructions, none of them a branch that depends on the key, whatever the
-//! rate. In batches at 10⁷ keys and 2⁻⁸ it needs 2.2 to 2.8 times as long as reading one random line of a table of the
-//! same size does (the limit for any filter of one line), 0.7 to 0.85 times as long as [`Cuckoo`](crate::Cuckoo) at 12
+//! rate. In batches at 10⁷ keys and 2⁻⁸ it needs 2.1 to 2.8 times as long as reading one random line of a table of the
+//! same size does (the limit for any filter of one line), 0.7 to 1.0 times as long as [`Cuckoo`](crate::Cuckoo) at 12
 //! bits; within the caches, where instructions alone count, twice as long as that one. An insertion rewrites the line:
 //! 0.5 to 0.7 of the time of a cuckoo insertion, on average over a fill. A removal, and an insertion into a block that
 //! has seen one, rewrite it slot by slot, which takes several times as long.
