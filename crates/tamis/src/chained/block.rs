@@ -49,14 +49,27 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    /// Slots of a block are in this order: by chain, then by remainder. It does not depend on the order of insertion, so
-    /// neither do the bits of a block.
-    pub(super) fn order(&self) -> (u32, u64) {
-        (
-            self.chain,
-            self.fingerprint << (64 - CAP) << (CAP - self.width),
-        )
+    /// Whether a slot comes before another by what is known of both. Slots of a block are in the order of their chains,
+    /// then of their remainders; it does not depend on the order of insertion, so neither do the bits of a block.
+    fn is_before(&self, other: &Slot) -> bool {
+        let common = self.width.min(other.width);
+        let key = |slot: &Slot| (slot.chain, slot.fingerprint >> (slot.width - common));
+        key(self) < key(other)
     }
+}
+
+/// The slots of two blocks in one order. The slots of each stay in the order that they had, whatever is known of them: a
+/// slot that went before its own would need bits that it has lost.
+pub(super) fn interleave(ours: &[Slot], theirs: &[Slot], all: &mut Vec<Slot>) {
+    let mut theirs = theirs.iter().peekable();
+    all.clear();
+    for slot in ours {
+        while let Some(other) = theirs.next_if(|other| other.is_before(slot)) {
+            all.push(*other);
+        }
+        all.push(*slot);
+    }
+    all.extend(theirs);
 }
 
 /// The fingerprint of a remainder: its first bits, from the top.
@@ -312,8 +325,9 @@ impl<const N: usize> Shape<N> {
         Some(self.sealed(out, &new))
     }
 
-    /// Appends every slot of a block, in order.
+    /// Reads every slot of a block, in order.
     pub(super) fn read(self, block: &[u8; N], slots: &mut Vec<Slot>) {
+        slots.clear();
         let Some(layout) = self.layout(block) else {
             return;
         };
@@ -333,7 +347,6 @@ impl<const N: usize> Shape<N> {
 
     /// The share of all remainders that a block's chains match, summed over its chains. `slots` is room to work in.
     pub(super) fn coverage(self, block: &[u8; N], slots: &mut Vec<Slot>) -> f64 {
-        slots.clear();
         self.read(block, slots);
         let mut sum = 0.0;
         for (i, slot) in slots.iter().enumerate() {
@@ -357,6 +370,7 @@ impl<const N: usize> Shape<N> {
         }
         let mut layout = self.plain(live.max(cut), live);
         let known = slots.iter().take_while(|s| s.width > layout.width).count();
+        debug_assert!(self.removable || known as u32 >= layout.extended);
         layout.extended = layout.extended.min(known as u32);
         let index = slots.iter().fold(0, |index, s| index | 1u128 << s.chain);
         let mut out = self.header_of(index, &layout);

@@ -118,16 +118,18 @@ impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
             longer
         };
         // The chain's slots are of one width, unless the longer ones end among them.
-        let extra = start < longer;
-        let width = short + u64::from(extra);
-        let same_until = if extra { longer } else { slots };
+        let extra = is_below(start, longer);
+        let width = short.wrapping_sub(extra);
+        let same_until = choose(extra, longer, slots);
         let marks = field(block, Self::HEADER + start);
         let len = u64::from(marks.trailing_zeros()) + 1;
-        let at = Self::HEADER + slots + start * short + start.min(longer);
-        let byte = (at / 8).min(N as u64 - 8);
-        let shift = at - 8 * byte;
-        let room = 64 - (shift + len * width) as i64;
-        let inside = same_until as i64 - (start + len) as i64;
+        // Of a block that is not sound `longer` may be anything.
+        let at = (Self::HEADER + slots + start * short).wrapping_add(choose(extra, start, longer));
+        let last = 8 * N as u64 - 64;
+        let byte = choose(is_below(at, last), at, last) / 8;
+        let shift = at.wrapping_sub(8 * byte);
+        let room = 64u64.wrapping_sub(shift).wrapping_sub(len * width) as i64;
+        let inside = same_until.wrapping_sub(start + len) as i64;
         if room | inside | found.sound < 0 {
             let layout = Layout {
                 slots: slots as u32,
@@ -395,6 +397,19 @@ impl<const N: usize> Marks<N> {
 #[inline(always)]
 fn number(n: u64) -> u64 {
     1u64.wrapping_shl(n as u32) >> 1
+}
+
+/// All ones if `a < b`, else 0, for numbers below 2⁶³. Written so that no branch is made of it: which it is, is as good
+/// as random, and a wrong guess costs as much as a lookup.
+#[inline(always)]
+fn is_below(a: u64, b: u64) -> u64 {
+    (a.wrapping_sub(b) as i64 >> 63) as u64
+}
+
+/// `a` if the mask is all ones, `b` if it is 0.
+#[inline(always)]
+fn choose(mask: u64, a: u64, b: u64) -> u64 {
+    b ^ ((a ^ b) & mask)
 }
 
 /// Eight bytes of a block.
