@@ -74,6 +74,31 @@ pub(crate) const TARGETS: &[Target] = &[
             times: 1.3,
         },
     ),
+    // At this rate our cuckoo filter has 11 bits; with 12 it reads as many lines of a larger table.
+    target(
+        "tinyset",
+        EIGHT_BITS,
+        Goal::Batch {
+            rival: "cuckoo",
+            times: 0.8,
+        },
+    ),
+    target(
+        "tinyset",
+        EIGHT_BITS,
+        Goal::Batch {
+            rival: "qfilter",
+            times: 2.0,
+        },
+    ),
+    target(
+        "tinyset",
+        EIGHT_BITS,
+        Goal::Build {
+            rival: "cuckoo",
+            times: 1.0,
+        },
+    ),
     later("binary_fuse8", EIGHT_BITS, Goal::LineReads { most: 3.9 }),
     later(
         "binary_fuse8",

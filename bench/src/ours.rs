@@ -6,7 +6,7 @@
 
 use tamis::{
     AnyFilter, BinaryFuse8, BinaryFuse16, BinaryFuse32, Bloom, Config, Cuckoo, Filter, Full,
-    Insert, KINDS, Kind, Remove, SplitBlock256, SplitBlock512,
+    Insert, KINDS, Kind, Remove, SplitBlock256, SplitBlock512, TinySet, TinySetRemovable,
 };
 
 use crate::subject::{Built, Calls, Contestant, Inserting, Subject};
@@ -16,6 +16,8 @@ const TYPED: &[Maker] = &[
     Maker::of::<Bloom>(),
     Maker::of::<SplitBlock512>(),
     Maker::of::<SplitBlock256>(),
+    Maker::of::<TinySet>(),
+    Maker::of::<TinySetRemovable>(),
     Maker::of::<Cuckoo>(),
     Maker::of::<BinaryFuse8>(),
     Maker::of::<BinaryFuse16>(),
