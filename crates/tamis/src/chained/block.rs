@@ -51,7 +51,7 @@ pub(super) struct Slot {
 impl Slot {
     /// Whether a slot comes before another by what is known of both. Slots of a block are in the order of their chains,
     /// then of their remainders; it does not depend on the order of insertion, so neither do the bits of a block.
-    fn is_before(&self, other: &Slot) -> bool {
+    pub(super) fn is_before(&self, other: &Slot) -> bool {
         let common = self.width.min(other.width);
         let key = |slot: &Slot| (slot.chain, slot.fingerprint >> (slot.width - common));
         key(self) < key(other)
