@@ -43,8 +43,9 @@ fn python_reader() -> Result<(), Failure> {
         .arg(tests.join("golden")))
 }
 
-/// Seconds of fuzzing for each target.
-const FUZZ_SECONDS: u32 = 20;
+/// Targets and how many inputs each is given: about 20 seconds. The seed is fixed, so that a change is judged by the same
+/// inputs each time; to search for new ones, run `cargo +nightly fuzz run` without these limits.
+const FUZZ_RUNS: [(&str, u32); 2] = [("ops", 3_000), ("open", 60_000)];
 
 /// Fuzzing needs a nightly compiler. Where there is none the committed corpus has still been replayed, by a test.
 fn fuzz_briefly() -> Result<(), Failure> {
@@ -60,7 +61,7 @@ fn fuzz_briefly() -> Result<(), Failure> {
             .args(["install", "--locked", "cargo-fuzz", "--root"])
             .arg(&tools))?;
     }
-    for target in ["ops", "open"] {
+    for (target, runs) in FUZZ_RUNS {
         // `+nightly` is rustup's; the cargo that runs this would not understand it.
         let mut fuzz = Command::new("cargo");
         let path = std::env::var_os("PATH").unwrap_or_default();
@@ -73,15 +74,17 @@ fn fuzz_briefly() -> Result<(), Failure> {
             fuzz.env_remove(variable);
         }
         let corpus = root().join("fuzz/corpus").join(target);
-        // New inputs go to a scratch directory; the committed corpus is only read.
+        // New inputs go to a fresh scratch directory; the committed corpus is only read.
         let scratch = root().join("target/fuzz-corpus").join(target);
+        let _ = std::fs::remove_dir_all(&scratch);
         std::fs::create_dir_all(&scratch).map_err(|e| format!("{}: {e}", scratch.display()))?;
         fuzz.args(["+nightly", "fuzz", "run", "--fuzz-dir", "fuzz", target])
             .arg(scratch)
             .arg(corpus);
         fuzz.args([
             "--",
-            &format!("-max_total_time={FUZZ_SECONDS}"),
+            &format!("-runs={runs}"),
+            "-seed=1",
             "-print_final_stats=1",
         ]);
         run(fuzz.current_dir(root()))?;

@@ -209,7 +209,8 @@ impl<L: Lane> Filter for SplitBlock<L> {
                 .product::<f64>()
         };
         let blocks = self.blocks().len() as f64;
-        self.blocks().iter().map(block_fpr).sum::<f64>() / blocks + floor(self.len as f64 / blocks)
+        let fill = self.blocks().iter().map(block_fpr).sum::<f64>() / blocks;
+        fill + (1.0 - fill) * floor(self.len as f64 / blocks).min(1.0)
     }
 
     #[inline(always)]
@@ -474,6 +475,16 @@ mod tests {
         let filter = SplitBlock512::build(&config, &mut hashes).unwrap();
         let at_least = 1000.0 / filter.blocks().len() as f64 / 2f64.powi(32);
         assert!(filter.fpr() > at_least && at_least < 1e-6 / 16.0);
+    }
+
+    #[test]
+    fn the_rate_of_a_filter_of_ones_used_to_be_more_than_one() {
+        let mut filter = SplitBlock256::build(&Config::new(1), &mut []).unwrap();
+        filter.lanes.make_mut().fill(u32::MAX);
+        for len in [1, 1000, u64::MAX] {
+            filter.len = len;
+            assert_eq!(filter.fpr(), 1.0);
+        }
     }
 
     #[test]

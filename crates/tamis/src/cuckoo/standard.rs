@@ -346,7 +346,8 @@ impl Filter for Cuckoo {
         } else {
             yes as f64 / held as f64
         };
-        pairs_per_key * self.len as f64 / (self.buckets as f64 * low_mask(self.bits) as f64)
+        (pairs_per_key * self.len as f64 / (self.buckets as f64 * low_mask(self.bits) as f64))
+            .min(1.0)
     }
 
     #[inline(always)]
