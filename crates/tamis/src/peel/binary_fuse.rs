@@ -34,7 +34,7 @@
 //! # Cost
 //!
 //! 9.04 bits per key at 0.39 % (u8, arity 3, a million keys), 8.62 with arity 4: 13 and 8 % above the lower bound. Small
-//! sets pay more: 10.2 bits at 10⁴ keys. Beside the table and the hashes given, which are reordered in place, building
+//! sets pay more: 10.0 bits at 10⁴ keys. Beside the table and the hashes given, which are reordered in place, building
 //! takes 17 bytes for each key of the shards at work.
 //!
 //! # When to choose it
