@@ -47,6 +47,7 @@ mod format;
 mod key;
 mod keyed;
 pub mod math;
+mod packed;
 pub mod peel;
 mod registry;
 mod simd;

@@ -11,8 +11,26 @@
 //!
 //! Fewer lines cost space: the keys do not spread evenly over blocks, and the fuller blocks err more often.
 
+use crate::bits::fastrange;
+
 mod split_block;
 mod standard;
 
 pub use split_block::{Lane, SplitBlock, SplitBlock256, SplitBlock512};
 pub use standard::Bloom;
+
+/// The places in `0..range` that a key is given, one after another: the probes of every filter of the family that lets
+/// a key's bits lie anywhere.
+///
+/// Each place is the high half of a 128-bit product; between two the whole state is multiplied and folded. The filters'
+/// essays say why nothing shorter will do. A place may come twice.
+#[inline(always)]
+pub(crate) fn positions(hash: u64, range: u64, k: u32) -> impl Iterator<Item = u64> {
+    let mut x = hash;
+    (0..k).map(move |_| {
+        let (place, _) = fastrange(x, range);
+        let y = x.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        x = y ^ (y >> 32);
+        place
+    })
+}

@@ -39,7 +39,7 @@
 //! - Swamidass, Baldi, *Mathematical correction for fingerprint similarity measures*, 2007: the number of keys from the
 //!   number of ones.
 
-use crate::bits::fastrange;
+use crate::bloom::positions;
 use crate::buf::Buf;
 use crate::config::{Config, Param};
 use crate::error::{BuildError, BuildErrorKind, DecodeError, Full, MergeError};
@@ -101,13 +101,7 @@ impl Bloom {
 /// The word and the bit in it of each probe of a hash: this filter's geometry.
 #[inline(always)]
 fn probes(hash: u64, bits: u64, k: u32) -> impl Iterator<Item = (usize, u64)> {
-    let mut x = hash;
-    (0..k).map(move |_| {
-        let (bit, _) = fastrange(x, bits);
-        let y = x.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        x = y ^ (y >> 32);
-        ((bit / 64) as usize, 1 << (bit % 64))
-    })
+    positions(hash, bits, k).map(|bit| ((bit / 64) as usize, 1 << (bit % 64)))
 }
 
 impl Filter for Bloom {

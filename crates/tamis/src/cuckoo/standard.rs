@@ -54,14 +54,14 @@
 //!   buckets of several slots, and breadth-first insertion.
 
 use crate::bits::{fastrange, low_mask};
-use crate::buf::Buf;
 use crate::config::{Config, Param};
 use crate::error::{
     BuildError, BuildErrorKind, DecodeError, Full, FullKind, MergeError, MergeErrorKind,
 };
 use crate::filter::{Count, Filter, Insert, Kind, Merge, Remove};
 use crate::format::{Decoder, Encoder};
-use crate::{math, simd};
+use crate::math;
+use crate::packed::Packed;
 
 /// A cuckoo filter: insert, remove, count up to eight, merge.
 ///
@@ -77,11 +77,9 @@ use crate::{math, simd};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Cuckoo {
-    /// `buckets` times four fingerprints of `bits` bits, then [`SPARE`] zero bytes so that every bucket can be read by
-    /// one 64-bit load.
-    table: Buf<u8>,
+    /// The fingerprints, four to a bucket.
+    table: Packed,
     buckets: u64,
-    bits: u32,
     len: u64,
 }
 
@@ -89,7 +87,6 @@ pub struct Cuckoo {
 const WAYS: u64 = 4;
 /// Copies of one fingerprint that its two buckets hold.
 const MOST_COPIES: u64 = 2 * WAYS;
-const SPARE: u64 = 7;
 /// Widths of a fingerprint. Below 4 a table cannot be filled; above 32 no rate that a 64-bit hash can promise needs it.
 const BITS: std::ops::RangeInclusive<u64> = 4..=32;
 /// Buckets that the rate is counted from.
@@ -100,7 +97,12 @@ const WORD_BITS: u32 = 16;
 impl Cuckoo {
     /// Bits of a fingerprint.
     pub fn fingerprint_bits(&self) -> u32 {
-        self.bits
+        self.bits()
+    }
+
+    #[inline(always)]
+    fn bits(&self) -> u32 {
+        self.table.width()
     }
 
     /// Slots of the table; the filter is sized to hold its capacity in 95 % of them, in fewer where the table is small
@@ -116,9 +118,8 @@ impl Cuckoo {
 
     fn with_shape(buckets: u64, bits: u32) -> Result<Cuckoo, BuildError> {
         Ok(Cuckoo {
-            table: Buf::zeroed(table_bytes(buckets, bits))?,
+            table: Packed::zeroed(buckets * WAYS, bits)?,
             buckets,
-            bits,
             len: 0,
         })
     }
@@ -127,40 +128,13 @@ impl Cuckoo {
     #[inline(always)]
     fn place(&self, hash: u64) -> (u64, u64) {
         let (bucket, rest) = fastrange(hash, self.buckets);
-        (bucket, 1 + fastrange(rest, low_mask(self.bits)).0)
+        (bucket, 1 + fastrange(rest, low_mask(self.bits())).0)
     }
 
     /// The other bucket that a fingerprint may stand in: `bucket` plus it is `t` modulo the number of buckets.
     #[inline(always)]
     fn alternate(&self, bucket: u64, fingerprint: u64) -> u64 {
         alternate(bucket, fingerprint, self.buckets)
-    }
-
-    /// The 64 bits from where a slot starts.
-    #[inline(always)]
-    fn word(&self, slot: u64) -> u64 {
-        let bit = slot * u64::from(self.bits);
-        let byte = (bit / 8) as usize;
-        let mut word = [0; 8];
-        word.copy_from_slice(&self.table[byte..byte + 8]);
-        u64::from_le_bytes(word) >> (bit % 8)
-    }
-
-    #[inline(always)]
-    fn get(&self, slot: u64) -> u64 {
-        self.word(slot) & low_mask(self.bits)
-    }
-
-    #[inline(always)]
-    fn set(&mut self, slot: u64, fingerprint: u64) {
-        let bit = slot * u64::from(self.bits);
-        let (byte, shift) = ((bit / 8) as usize, bit % 8);
-        let mask = low_mask(self.bits) << shift;
-        let bytes = &mut self.table.make_mut()[byte..byte + 8];
-        let mut word = [0; 8];
-        word.copy_from_slice(bytes);
-        let word = u64::from_le_bytes(word) & !mask | fingerprint << shift;
-        bytes.copy_from_slice(&word.to_le_bytes());
     }
 
     /// A word that is not 0 when the bucket holds the fingerprint, and whose lowest set bit lies in the first slot that
@@ -170,15 +144,15 @@ impl Cuckoo {
     /// above a 0 may be marked wrongly, the lowest never.
     #[inline(always)]
     fn matches(&self, bucket: u64, fingerprint: u64) -> u64 {
-        if self.bits <= WORD_BITS {
-            let f = self.bits;
+        if self.bits() <= WORD_BITS {
+            let f = self.bits();
             let ones = 1 | 1 << f | 1 << (2 * f) | 1 << (3 * f);
-            let x = self.word(bucket * WAYS) ^ fingerprint.wrapping_mul(ones);
+            let x = self.table.word(bucket * WAYS) ^ fingerprint.wrapping_mul(ones);
             return x.wrapping_sub(ones) & !x & ones << (f - 1);
         }
         (0..WAYS).fold(0, |found, i| {
             found
-                | u64::from(self.get(bucket * WAYS + i) == fingerprint)
+                | u64::from(self.table.get(bucket * WAYS + i) == fingerprint)
                     << (u64::from(WORD_BITS) * i)
         })
     }
@@ -187,13 +161,13 @@ impl Cuckoo {
     #[inline(always)]
     fn find(&self, bucket: u64, fingerprint: u64) -> Option<u64> {
         let found = self.matches(bucket, fingerprint);
-        let slot = bucket * WAYS + u64::from(found.trailing_zeros() / self.bits.min(WORD_BITS));
+        let slot = bucket * WAYS + u64::from(found.trailing_zeros() / self.bits().min(WORD_BITS));
         (found != 0).then_some(slot)
     }
 
     fn count_in(&self, bucket: u64, fingerprint: u64) -> u64 {
         (0..WAYS)
-            .filter(|i| self.get(bucket * WAYS + i) == fingerprint)
+            .filter(|i| self.table.get(bucket * WAYS + i) == fingerprint)
             .count() as u64
     }
 
@@ -205,7 +179,7 @@ impl Cuckoo {
             Some(slot) => slot,
             None => self.make_room(bucket, other, fingerprint)?,
         };
-        self.set(slot, fingerprint);
+        self.table.set(slot, fingerprint);
         self.len += 1;
         Ok(())
     }
@@ -234,7 +208,7 @@ impl Cuckoo {
         nodes[..2].copy_from_slice(&roots);
         for node in 2..N {
             let parent = (node - 2) / 4;
-            let fingerprint = self.get(nodes[parent] * WAYS + (node as u64 - 2) % 4);
+            let fingerprint = self.table.get(nodes[parent] * WAYS + (node as u64 - 2) % 4);
             nodes[node] = self.alternate(nodes[parent], fingerprint);
             let Some(mut free) = self.find(nodes[node], 0) else {
                 continue;
@@ -243,8 +217,8 @@ impl Cuckoo {
             while node >= 2 {
                 let parent = (node - 2) / 4;
                 let from = nodes[parent] * WAYS + (node as u64 - 2) % 4;
-                let moved = self.get(from);
-                self.set(free, moved);
+                let moved = self.table.get(from);
+                self.table.set(free, moved);
                 (free, node) = (from, parent);
             }
             return Some(free);
@@ -266,11 +240,6 @@ fn alternate(bucket: u64, fingerprint: u64, buckets: u64) -> u64 {
     } else {
         t + buckets - bucket
     }
-}
-
-fn table_bytes(buckets: u64, bits: u32) -> u64 {
-    // At most 2⁵⁶ buckets of 128 bits: no overflow.
-    (buckets * WAYS * u64::from(bits)).div_ceil(8) + SPARE
 }
 
 /// The most buckets for fingerprints of a width: a hash of 64 bits must give both, with 8 bits to spare.
@@ -328,7 +297,7 @@ impl Filter for Cuckoo {
         let (mut yes, mut held) = (0u64, 0u64);
         for bucket in (0..self.buckets).step_by(step) {
             for slot in bucket * WAYS..(bucket + 1) * WAYS {
-                let fingerprint = self.get(slot);
+                let fingerprint = self.table.get(slot);
                 if fingerprint == 0 {
                     continue;
                 }
@@ -346,7 +315,7 @@ impl Filter for Cuckoo {
         } else {
             yes as f64 / held as f64
         };
-        (pairs_per_key * self.len as f64 / (self.buckets as f64 * low_mask(self.bits) as f64))
+        (pairs_per_key * self.len as f64 / (self.buckets as f64 * low_mask(self.bits()) as f64))
             .min(1.0)
     }
 
@@ -354,10 +323,7 @@ impl Filter for Cuckoo {
     fn prefetch(&self, hash: u64) {
         let (bucket, fingerprint) = self.place(hash);
         for bucket in [bucket, self.alternate(bucket, fingerprint)] {
-            simd::prefetch(
-                &self.table,
-                (bucket * WAYS * u64::from(self.bits) / 8) as usize,
-            );
+            self.table.prefetch(bucket * WAYS);
         }
     }
 }
@@ -380,7 +346,7 @@ impl Remove for Cuckoo {
         else {
             return false;
         };
-        self.set(slot, 0);
+        self.table.set(slot, 0);
         self.len -= 1;
         true
     }
@@ -398,10 +364,10 @@ impl Merge for Cuckoo {
     /// Inserts every fingerprint of the other. Copies of a key add up, to eight at most.
     fn merge(&mut self, other: &Cuckoo) -> Result<(), MergeError> {
         MergeError::unless_equal("buckets", self.buckets, other.buckets)?;
-        MergeError::unless_equal("bits", u64::from(self.bits), u64::from(other.bits))?;
+        MergeError::unless_equal("bits", u64::from(self.bits()), u64::from(other.bits()))?;
         let mut union = self.clone();
         for slot in 0..other.slots() {
-            let fingerprint = other.get(slot);
+            let fingerprint = other.table.get(slot);
             if fingerprint != 0 {
                 union
                     .insert_at(slot / WAYS, fingerprint)
@@ -469,8 +435,8 @@ impl Kind for Cuckoo {
 
     fn encode<'a>(&'a self, out: &mut Encoder<'a>) {
         out.param("buckets", self.buckets);
-        out.param("bits", u64::from(self.bits));
-        out.section(&self.table);
+        out.param("bits", u64::from(self.bits()));
+        self.table.encode(out);
     }
 
     fn decode(input: &mut Decoder<'_>) -> Result<Cuckoo, DecodeError> {
@@ -480,28 +446,18 @@ impl Kind for Cuckoo {
             let expected = format!("an even number from 2 to {}", most_buckets(bits));
             return Err(DecodeError::invalid("buckets", buckets, expected));
         }
-        let table = input.section("table", table_bytes(buckets, bits))?;
         let filter = Cuckoo {
-            table,
+            table: Packed::decode(input, "table", buckets * WAYS, bits)?,
             buckets,
-            bits,
             len: input.len(),
         };
-        let used = (0..filter.slots())
-            .filter(|&slot| filter.get(slot) != 0)
-            .count() as u64;
+        let used = filter.table.iter().filter(|&f| f != 0).count() as u64;
         if used != filter.len {
             return Err(DecodeError::invalid(
                 "keys",
                 filter.len,
                 format!("{used}, the slots in use"),
             ));
-        }
-        let end = (filter.slots() * u64::from(bits)) / 8;
-        let spare = &filter.table[end as usize..];
-        let first = spare[0] >> ((filter.slots() * u64::from(bits)) % 8);
-        if first != 0 || spare[1..].iter().any(|&b| b != 0) {
-            return Err(DecodeError::invalid("a bit behind the last slot", 1, "0"));
         }
         Ok(filter)
     }
@@ -563,10 +519,14 @@ mod tests {
             let mut filter = Cuckoo::with_shape(6, bits).unwrap();
             let value = |slot: u64| 1 + mix64(slot) % low_mask(bits);
             for slot in 0..filter.slots() {
-                filter.set(slot, value(slot));
+                filter.table.set(slot, value(slot));
             }
             for slot in 0..filter.slots() {
-                assert_eq!(filter.get(slot), value(slot), "{bits} bits, slot {slot}");
+                assert_eq!(
+                    filter.table.get(slot),
+                    value(slot),
+                    "{bits} bits, slot {slot}"
+                );
                 let first = (slot / 4 * 4..slot + 1).find(|&s| value(s) == value(slot));
                 assert_eq!(
                     filter.find(slot / 4, value(slot)),
@@ -576,7 +536,7 @@ mod tests {
             }
             for bucket in 0..filter.buckets {
                 for fingerprint in 1..=low_mask(bits.min(10)) {
-                    let held = (0..4).any(|s| filter.get(bucket * 4 + s) == fingerprint);
+                    let held = (0..4).any(|s| filter.table.get(bucket * 4 + s) == fingerprint);
                     assert_eq!(filter.matches(bucket, fingerprint) != 0, held);
                 }
             }
@@ -594,11 +554,11 @@ mod tests {
             filter.insert(key).unwrap();
             assert_eq!(filter.count(key), copies);
         }
-        let before = filter.table.to_vec();
+        let before: Vec<u64> = filter.table.iter().collect();
         let full = filter.insert(key).unwrap_err();
         assert_eq!(full.kind(), FullKind::Duplicates(8));
         assert_eq!(full.keys(), 108);
-        assert_eq!(&*filter.table, &before[..]);
+        assert!(filter.table.iter().eq(before));
         assert!((0..8).all(|_| filter.remove(key)));
         assert!(!filter.remove(key) && (0..100).all(|i| filter.contains(mix64(i))));
     }
@@ -683,7 +643,7 @@ mod tests {
         let mut hashes: Vec<u64> = (0..keys).map(mix64).collect();
         let filter = Cuckoo::build(&Config::new(keys), &mut hashes).unwrap();
         assert!(filter.buckets > COUNTED);
-        let formula = math::cuckoo_fpr(filter.bits, filter.load());
+        let formula = math::cuckoo_fpr(filter.bits(), filter.load());
         assert!((filter.fpr() / formula - 1.0).abs() < 0.01);
     }
 
@@ -692,7 +652,7 @@ mod tests {
         // spec: 10.53 bits/key at 1 %, 11.58 at 0.39 %, 12.63 at 0.19 %.
         for (fpr, bits_per_key) in [(0.01, 10.53), (1.0 / 256.0, 11.58), (0.0019, 12.63)] {
             let filter = Cuckoo::build(&Config::new(1_000_000).fpr(fpr), &mut []).unwrap();
-            let got = filter.slots() as f64 * f64::from(filter.bits) / 1e6;
+            let got = filter.slots() as f64 * f64::from(filter.bits()) / 1e6;
             assert!((got / bits_per_key - 1.0).abs() < 0.001, "{got} at {fpr}");
         }
     }
