@@ -13,6 +13,7 @@
 
 use crate::bits::fastrange;
 
+mod sieve;
 mod split_block;
 mod standard;
 
@@ -22,15 +23,21 @@ pub use standard::Bloom;
 /// The places in `0..range` that a key is given, one after another: the probes of every filter of the family that lets
 /// a key's bits lie anywhere.
 ///
-/// Each place is the high half of a 128-bit product; between two the whole state is multiplied and folded. The filters'
-/// essays say why nothing shorter will do. A place may come twice.
+/// Each place is the high half of a 128-bit product; between two the whole state is remixed. The filters' essays say why
+/// nothing shorter will do. A place may come twice.
 #[inline(always)]
 pub(crate) fn positions(hash: u64, range: u64, k: u32) -> impl Iterator<Item = u64> {
-    let mut x = hash;
+    let mut state = hash;
     (0..k).map(move |_| {
-        let (place, _) = fastrange(x, range);
-        let y = x.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        x = y ^ (y >> 32);
+        let (place, _) = fastrange(state, range);
+        state = remix(state);
         place
     })
+}
+
+/// The state of a key after its next probe: multiplied and folded.
+#[inline(always)]
+fn remix(state: u64) -> u64 {
+    let y = state.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    y ^ (y >> 32)
 }

@@ -176,11 +176,29 @@ impl<L: Lane> Op for Insertion<'_, L> {
             if let Some(&next) = self.hashes.get(i + ahead) {
                 Reader(self.blocks).prefetch(next);
             }
-            let block = &mut self.blocks[L::block(hash, self.blocks.len() as u64) as usize];
-            for (lane, bit) in block.iter_mut().zip(SplitBlock::<L>::mask(hash)) {
-                *lane = *lane | bit;
-            }
+            set(self.blocks, hash);
         }
+    }
+}
+
+/// Sets the bits of a hash.
+#[inline(always)]
+fn set<L: Lane>(blocks: &mut [[L; LANES]], hash: u64) {
+    let block = &mut blocks[L::block(hash, blocks.len() as u64) as usize];
+    for (lane, bit) in block.iter_mut().zip(SplitBlock::<L>::mask(hash)) {
+        *lane = *lane | bit;
+    }
+}
+
+/// The blocks and one hash to insert into them.
+struct One<'a, L>(&'a mut [[L; LANES]], u64);
+
+impl<L: Lane> Op for One<'_, L> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<B: Bits>(self, _: B) {
+        set(self.0, self.1);
     }
 }
 
@@ -234,7 +252,9 @@ impl<L: Lane> Filter for SplitBlock<L> {
 impl<L: Lane> Insert for SplitBlock<L> {
     #[inline]
     fn insert(&mut self, hash: u64) -> Result<(), Full> {
-        self.insert_batch(&[hash])
+        simd::dispatch(One(self.lanes.make_mut().as_chunks_mut().0, hash));
+        self.len = self.len.saturating_add(1);
+        Ok(())
     }
 
     #[inline]

@@ -40,12 +40,14 @@
 //!   number of ones.
 
 use crate::bloom::positions;
+use crate::bloom::sieve::{self, Cells, Sieve};
 use crate::buf::Buf;
 use crate::config::{Config, Param};
 use crate::error::{BuildError, BuildErrorKind, DecodeError, Full, MergeError};
 use crate::filter::{Filter, Insert, Kind, Merge};
 use crate::format::{Decoder, Encoder};
-use crate::{math, simd};
+use crate::math;
+use crate::simd::{self, Bits, Op};
 
 /// The classic Bloom filter: `k` bits anywhere in an array of `m`. Insert, merge, size estimate.
 ///
@@ -98,17 +100,36 @@ impl Bloom {
     }
 }
 
-/// The word and the bit in it of each probe of a hash: this filter's geometry.
-#[inline(always)]
-fn probes(hash: u64, bits: u64, k: u32) -> impl Iterator<Item = (usize, u64)> {
-    positions(hash, bits, k).map(|bit| ((bit / 64) as usize, 1 << (bit % 64)))
+/// The array, for looking up.
+#[derive(Clone, Copy)]
+struct Reader<'a>(&'a [u64]);
+
+impl Cells for Reader<'_> {
+    #[inline(always)]
+    fn range(&self) -> u64 {
+        self.0.len() as u64 * 64
+    }
+
+    #[inline(always)]
+    fn size_in_bytes(&self) -> usize {
+        size_of_val(self.0)
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, bit: u64) {
+        simd::prefetch(self.0, (bit / 64) as usize);
+    }
+
+    #[inline(always)]
+    fn is_set(&self, bit: u64) -> u64 {
+        self.0[(bit / 64) as usize] >> (bit % 64) & 1
+    }
 }
 
 impl Filter for Bloom {
     #[inline(always)]
     fn contains(&self, hash: u64) -> bool {
-        let words = &*self.words;
-        probes(hash, self.bits(), self.k).all(|(word, bit)| words[word] & bit != 0)
+        sieve::contains(&Reader(&self.words), self.k, hash)
     }
 
     fn len(&self) -> u64 {
@@ -123,11 +144,22 @@ impl Filter for Bloom {
         (self.ones() as f64 / self.bits() as f64).powi(self.k as i32)
     }
 
+    /// Asks for the places that nearly every lookup reads.
     #[inline(always)]
     fn prefetch(&self, hash: u64) {
-        for (word, _) in probes(hash, self.bits(), self.k) {
-            simd::prefetch(&self.words, word);
-        }
+        let words = Reader(&self.words);
+        positions(hash, words.range(), self.k.min(sieve::AT_ONCE))
+            .for_each(|bit| words.prefetch(bit));
+    }
+
+    fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
+        let n = hashes.len().min(out.len());
+        simd::dispatch(Sieve {
+            cells: Reader(&self.words),
+            k: self.k,
+            hashes: &hashes[..n],
+            out: &mut out[..n],
+        });
     }
 }
 
@@ -135,11 +167,60 @@ impl Insert for Bloom {
     fn insert(&mut self, hash: u64) -> Result<(), Full> {
         let bits = self.bits();
         let words = self.words.make_mut();
-        for (word, bit) in probes(hash, bits, self.k) {
-            words[word] |= bit;
-        }
+        positions(hash, bits, self.k).for_each(|bit| set(words, bit));
         self.len = self.len.saturating_add(1);
         Ok(())
+    }
+
+    fn insert_batch(&mut self, hashes: &[u64]) -> Result<(), Full> {
+        simd::dispatch(Insertion {
+            words: self.words.make_mut(),
+            k: self.k,
+            hashes,
+        });
+        self.len = self.len.saturating_add(hashes.len() as u64);
+        Ok(())
+    }
+}
+
+#[inline(always)]
+fn set(words: &mut [u64], bit: u64) {
+    words[(bit / 64) as usize] |= 1 << (bit % 64);
+}
+
+/// The array and the hashes to insert into it.
+struct Insertion<'a> {
+    words: &'a mut [u64],
+    k: u32,
+    hashes: &'a [u64],
+}
+
+/// Places between the one that is asked for and the one that is set.
+const ON_THE_WAY: usize = 128;
+
+impl Op for Insertion<'_> {
+    type Out = ();
+
+    /// Which key a place belongs to does not matter: the places of all keys are one stream, and each is set when
+    /// [`ON_THE_WAY`] more have been asked for.
+    #[inline(always)]
+    fn run<B: Bits>(self, _: B) {
+        let Insertion { words, k, hashes } = self;
+        let bits = Reader(words).range();
+        let mut ring = [0; ON_THE_WAY];
+        let mut asked = 0;
+        for &hash in hashes {
+            for bit in positions(hash, bits, k) {
+                Reader(words).prefetch(bit);
+                let due = std::mem::replace(&mut ring[asked % ON_THE_WAY], bit);
+                if asked >= ON_THE_WAY {
+                    set(words, due);
+                }
+                asked += 1;
+            }
+        }
+        let left = &ring[..asked.min(ON_THE_WAY)];
+        left.iter().for_each(|&bit| set(words, bit));
     }
 }
 
@@ -286,8 +367,7 @@ mod tests {
         ] {
             let mut high = 0u64;
             for i in 0..10_000 {
-                for (word, bit) in probes(mix64(i), bits, 7) {
-                    let at = word as u64 * 64 + u64::from(bit.trailing_zeros());
+                for at in positions(mix64(i), bits, 7) {
                     assert!(at < bits);
                     high += u64::from(at >= bits / 2);
                 }

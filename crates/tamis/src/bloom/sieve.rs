@@ -1,0 +1,196 @@
+//! Lookups in a filter whose keys have places anywhere, without the branch that nobody can guess.
+//!
+//! An absent key passes a probe of a half-full filter with probability ½. To stop at the first that fails is to toss a
+//! coin after each, and the processor, which guesses ahead, loses every other toss. A single lookup therefore tests two
+//! places before it branches, and is wrong in its guess one time of four.
+//!
+//! Many lookups need not branch at all. The keys pass through the probes together, as through a stack of sieves:
+//!
+//! ```text
+//!   hashes   h₀ h₁ h₂ h₃ h₄ h₅ h₆ h₇ …     the first place of each is asked for
+//!   pass 1   h₀    h₂ h₃       h₆    …     those whose place is set go on; the next place is asked for
+//!   pass 2         h₂          h₆    …     each pass has as many probes as all before it
+//!   pass 3         h₂                …     what is left in the end is present
+//! ```
+//!
+//! A key is written to the list of those that go on whether it does or not, and the list grows only if it does. When a
+//! place is tested it was asked for a whole pass ago, and an absent key reads about 2.2 lines, where 2 are the least.
+
+use crate::bits::fastrange;
+use crate::bloom::remix;
+use crate::simd::{Bits, Op};
+
+/// What a probe tests. Every function must be `#[inline(always)]`.
+pub(crate) trait Cells {
+    /// How many places there are.
+    fn range(&self) -> u64;
+    /// How much memory they take.
+    fn size_in_bytes(&self) -> usize;
+    /// Asks for the memory of a place.
+    fn prefetch(&self, place: u64);
+    /// 1 if a place lets a key through, 0 if not.
+    fn is_set(&self, place: u64) -> u64;
+}
+
+/// Probes of a single lookup between two branches.
+pub(crate) const AT_ONCE: u32 = 2;
+
+/// Looks up one hash.
+#[inline(always)]
+pub(crate) fn contains<C: Cells>(cells: &C, k: u32, hash: u64) -> bool {
+    let mut state = hash;
+    let mut pass = |probes| {
+        let (all, next) = probe(cells, probes, state);
+        state = next;
+        all != 0
+    };
+    (0..k / AT_ONCE).all(|_| pass(AT_ONCE)) && pass(k % AT_ONCE)
+}
+
+/// Tests so many places of a key in the given state: 1 if all are set, and the state after them. An integer, because of a
+/// `bool` the compiler makes the branches that are to be avoided.
+#[inline(always)]
+fn probe<C: Cells>(cells: &C, probes: u32, mut state: u64) -> (u64, u64) {
+    let mut all = 1;
+    for _ in 0..probes {
+        all &= cells.is_set(fastrange(state, cells.range()).0);
+        state = remix(state);
+    }
+    (all, state)
+}
+
+/// Keys that go through the passes together: enough that the last passes still have several, few enough that their
+/// lines stay in the nearest cache.
+const TOGETHER: usize = 256;
+
+/// Up to this size the caches answer so soon that a second probe costs less than a second pass.
+const NEAR: usize = 4 << 20;
+
+/// Looks up many hashes; `out` is as long as `hashes`.
+pub(crate) struct Sieve<'a, C> {
+    pub(crate) cells: C,
+    pub(crate) k: u32,
+    pub(crate) hashes: &'a [u64],
+    pub(crate) out: &'a mut [bool],
+}
+
+impl<C: Cells> Op for Sieve<'_, C> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<B: Bits>(self, _: B) {
+        let near = self.cells.size_in_bytes() <= NEAR;
+        let out = self.out.chunks_mut(TOGETHER);
+        for (hashes, out) in self.hashes.chunks(TOGETHER).zip(out) {
+            let mut keys = Keys::new(hashes);
+            let (mut done, mut probes) = (0, if near { 2.min(self.k) } else { 1 });
+            while probes > 0 {
+                if !near {
+                    keys.prefetch(&self.cells, probes);
+                }
+                keys.pass(&self.cells, probes);
+                done += probes;
+                probes = done.min(self.k - done);
+            }
+            out.fill(false);
+            for &answer in &keys.answers[..keys.left] {
+                out[usize::from(answer)] = true;
+            }
+        }
+    }
+}
+
+/// The keys that are left: the state of each, and where its answer goes.
+struct Keys {
+    states: [u64; TOGETHER],
+    answers: [u16; TOGETHER],
+    left: usize,
+}
+
+impl Keys {
+    #[inline(always)]
+    fn new(hashes: &[u64]) -> Keys {
+        let mut states = [0; TOGETHER];
+        states[..hashes.len()].copy_from_slice(hashes);
+        Keys {
+            states,
+            answers: std::array::from_fn(|i| i as u16),
+            left: hashes.len(),
+        }
+    }
+
+    /// Asks for the next places of every key.
+    #[inline(always)]
+    fn prefetch<C: Cells>(&self, cells: &C, probes: u32) {
+        for &state in &self.states[..self.left] {
+            let mut state = state;
+            for _ in 0..probes {
+                cells.prefetch(fastrange(state, cells.range()).0);
+                state = remix(state);
+            }
+        }
+    }
+
+    /// Keeps the keys whose next places are all set.
+    #[inline(always)]
+    fn pass<C: Cells>(&mut self, cells: &C, probes: u32) {
+        let mut on = 0;
+        for i in 0..self.left {
+            let (all, state) = probe(cells, probes, self.states[i]);
+            self.states[on] = state;
+            self.answers[on] = self.answers[i];
+            on += all as usize;
+        }
+        self.left = on;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bits::mix64;
+    use crate::bloom::positions;
+
+    /// Cells of which every second is set, that say how large they are.
+    struct Half(usize);
+
+    impl Cells for Half {
+        fn range(&self) -> u64 {
+            1 << 20
+        }
+
+        fn size_in_bytes(&self) -> usize {
+            self.0
+        }
+
+        fn prefetch(&self, place: u64) {
+            assert!(place < self.range());
+        }
+
+        fn is_set(&self, place: u64) -> u64 {
+            place & 1
+        }
+    }
+
+    #[test]
+    fn single_and_batch_test_exactly_the_places_of_a_key() {
+        let hashes: Vec<u64> = (0..1000).map(mix64).collect();
+        for bytes in [NEAR, NEAR + 1] {
+            for k in 1..=16 {
+                let cells = Half(bytes);
+                let all = |&hash: &u64| positions(hash, cells.range(), k).all(|p| p & 1 == 1);
+                let expected: Vec<bool> = hashes.iter().map(all).collect();
+                let single: Vec<bool> = hashes.iter().map(|&h| contains(&cells, k, h)).collect();
+                assert_eq!(single, expected, "k = {k}");
+                let mut out = vec![true; hashes.len()];
+                crate::simd::dispatch(Sieve {
+                    cells,
+                    k,
+                    hashes: &hashes,
+                    out: &mut out,
+                });
+                assert_eq!(out, expected, "k = {k}");
+            }
+        }
+    }
+}
