@@ -19,6 +19,7 @@ use crate::{bloom, chained, cuckoo, peel};
 pub static KINDS: &[KindInfo] = &[
     KindInfo::of::<bloom::Bloom>(),
     KindInfo::of::<bloom::Counting>(),
+    KindInfo::of::<bloom::VariableIncrement>(),
     KindInfo::of::<bloom::SplitBlock512>(),
     KindInfo::of::<bloom::SplitBlock256>(),
     KindInfo::of::<chained::TinySet>(),

@@ -37,7 +37,7 @@
 //!
 //! When the Bloom filter that it contains is what others need (a proxy tells its neighbours what it caches), or when
 //! counters must be added. Otherwise [`Cuckoo`](crate::Cuckoo) or [`TinySetRemovable`](crate::TinySetRemovable) remove
-//! keys in a quarter of the space.
+//! keys in a quarter of the space, and [`VariableIncrement`](crate::VariableIncrement) in two thirds of it.
 //!
 //! # Removing what is not in
 //!
