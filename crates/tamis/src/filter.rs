@@ -97,7 +97,7 @@ pub trait Remove: Insert {
 /// A filter that can tell how often a hash was inserted.
 pub trait Count: Filter {
     /// How many copies of the hash are held: never fewer than were inserted, more with probability
-    /// [`fpr`](Filter::fpr).
+    /// [`fpr`](Filter::fpr). `u64::MAX` where the filter no longer knows a bound, because its counters are saturated.
     fn count(&self, hash: u64) -> u64;
 }
 

@@ -152,7 +152,7 @@ impl<F: Remove> Keyed<F> {
 }
 
 impl<F: Count> Keyed<F> {
-    /// How many copies of a key are held: never fewer than were inserted.
+    /// How many copies of a key are held: never fewer than were inserted. See [`Count::count`].
     #[inline]
     pub fn count<K: Key + ?Sized>(&self, key: &K) -> u64 {
         self.filter.count(self.hash(key))

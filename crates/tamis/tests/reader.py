@@ -270,6 +270,70 @@ ALL: list[type[Kind]] = [
 KINDS = dict(enumerate(ALL, 1))
 
 
+def field(section: bytes, i: int, width: int) -> int:
+    """Field i of an array of numbers of so many bits."""
+    start = i * width
+    window = int.from_bytes(section[start >> 3 : (start + width + 7) >> 3], "little")
+    return window >> (start & 7) & (2**width - 1)
+
+
+def places(h: int, n: int, k: int) -> Iterator[int]:
+    """The places of a key in the Bloom family."""
+    for _ in range(k):
+        yield scale(h, n)
+        h = h * GOLDEN_RATIO & MASK
+        h ^= h >> 32
+
+
+class Counting(Kind):
+    name, parameters, widths = "counting", 3, (2, 16)
+
+    def __init__(self, m: int, k: int, w: int) -> None:
+        need(64 <= m <= 2**63 and m % 64 == 0, "parameter 0", f"{m} counters, not a multiple of 64 from 64 to 2^63")
+        need(1 <= k <= 64, "parameter 1", f"k is {k}, not 1 to 64")
+        need(self.widths[0] <= w <= self.widths[1], "parameter 2", f"counters of {w} bits, not {self.widths}")
+        self.m, self.k, self.w, self.used = m, k, w, m * w // 8  # whole because m is a multiple of 64
+        self.lengths = (self.used + 7,)
+
+    def check(self, keys: int) -> None:
+        need(not any(self.sections[0][self.used :]), "section 0", "bits after the last counter are set")
+
+    def contains(self, h: int) -> bool:
+        return all(field(self.sections[0], place, self.w) for place in places(h, self.m, self.k))
+
+
+KINDS[15] = Counting
+
+
+class VariableIncrement(Kind):
+    name, parameters = "variable_increment", 4
+
+    def __init__(self, m: int, k: int, L: int, w: int) -> None:
+        need(64 <= m <= 2**57, "parameter 0", f"{m} counters, not 64 to 2^57")
+        need(1 <= k <= 64, "parameter 1", f"k is {k}, not 1 to 64")
+        need(L in (2, 4, 8, 16), "parameter 2", f"{L} steps, not 2, 4, 8 or 16")
+        self.log = L.bit_length() - 1
+        need(self.log + 2 <= w <= 12, "parameter 3", f"counters of {w} bits, not {self.log + 2} to 12")
+        self.m, self.k, self.L, self.w, self.lengths = m, k, L, w, (-(-m * w // 8) + 7,)
+
+    def check(self, keys: int) -> None:
+        rest = int.from_bytes(self.sections[0][self.m * self.w // 8 :], "little") >> self.m * self.w % 8
+        need(rest == 0, "section 0", "bits after the last counter are set")
+
+    def contains(self, h: int) -> bool:
+        for _ in range(self.k):
+            c = field(self.sections[0], scale(h, self.m), self.w)
+            v = self.L + ((h * self.m & MASK) >> (64 - self.log))
+            if not (c == v or c >= v + self.L or c == 2**self.w - 1):
+                return False
+            h = h * GOLDEN_RATIO & MASK
+            h ^= h >> 32
+        return True
+
+
+KINDS[16] = VariableIncrement
+
+
 class Filter:
     """A verified file. What depends on the bytes' being undamaged is looked at only after their checksum."""
 

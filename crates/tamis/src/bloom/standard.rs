@@ -68,10 +68,55 @@ pub struct Bloom {
 }
 
 /// The largest `k`: no rate that a 64-bit hash can promise needs more.
-const MOST_K: u32 = 64;
-const MOST_BITS: u64 = 1 << 63;
+pub(super) const MOST_K: u32 = 64;
+pub(super) const MOST_BITS: u64 = 1 << 63;
+
+pub(super) const K: Param = Param {
+    name: "k",
+    about: "bits that a key sets, 1 to 64; default: the smallest filter for the rate",
+};
+
+/// How many bits a configuration asks for, and how many of them a key sets. `unit` is what a bit is to the caller: a
+/// filter with counters in the place of bits has the same shape.
+pub(super) fn shape(
+    config: &Config,
+    keys: u64,
+    fpr: f64,
+    unit: &'static str,
+) -> Result<(u64, u32), BuildError> {
+    let keys = keys.max(1);
+    let expected = "a whole number from 1 to 64";
+    let size = match config.param::<u32>("k", expected)? {
+        Some(k) if !(1..=MOST_K).contains(&k) => {
+            return Err(BuildError::parameter("k", k, expected));
+        }
+        Some(k) => math::bloom_bits(keys, fpr, k).map(|bits| (bits, k)),
+        None => math::bloom_size(keys, fpr),
+    };
+    let needed = keys as f64 * math::bloom_bits_per_key(fpr);
+    let too_large = BuildErrorKind::TooLarge {
+        unit,
+        needed,
+        most: MOST_BITS,
+    };
+    size.ok_or_else(|| too_large.into())
+}
 
 impl Bloom {
+    /// A filter of these bits, which `len` keys have set.
+    pub(super) fn of_words(words: Buf<u64>, k: u32, len: u64) -> Bloom {
+        Bloom { words, k, len }
+    }
+
+    /// Takes a key out that others may share bits with: the caller clears those that none does.
+    pub(super) fn forget(&mut self) {
+        self.len = self.len.saturating_sub(1);
+    }
+
+    pub(super) fn clear(&mut self, bit: u64) {
+        self.words.make_mut()[(bit / 64) as usize] &= !(1 << (bit % 64));
+    }
+
     /// How many bits the array has.
     pub fn bits(&self) -> u64 {
         self.words.len() as u64 * 64
@@ -242,28 +287,11 @@ impl Kind for Bloom {
     const NAME: &'static str = "bloom";
     const ABOUT: &'static str = "the classic: merge and estimate sizes without the keys";
     const SOURCE: &'static str = "bloom/standard.rs";
-    const PARAMS: &'static [Param] = &[Param {
-        name: "k",
-        about: "bits that a key sets, 1 to 64; default: the smallest filter for the rate",
-    }];
+    const PARAMS: &'static [Param] = &[K];
 
     fn build(config: &Config, hashes: &mut [u64]) -> Result<Bloom, BuildError> {
         let (keys, fpr) = config.check::<Bloom>(hashes)?;
-        let keys = keys.max(1);
-        let expected = "a whole number from 1 to 64";
-        let size = match config.param::<u32>("k", expected)? {
-            Some(k) if !(1..=MOST_K).contains(&k) => {
-                return Err(BuildError::parameter("k", k, expected));
-            }
-            Some(k) => math::bloom_bits(keys, fpr, k).map(|bits| (bits, k)),
-            None => math::bloom_size(keys, fpr),
-        };
-        let needed = keys as f64 * math::bloom_bits_per_key(fpr);
-        let (bits, k) = size.ok_or(BuildErrorKind::TooLarge {
-            unit: "bits",
-            needed,
-            most: MOST_BITS,
-        })?;
+        let (bits, k) = shape(config, keys, fpr, "bits")?;
         let mut filter = Bloom {
             words: Buf::zeroed(bits / 64)?,
             k,

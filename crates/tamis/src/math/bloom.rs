@@ -178,7 +178,7 @@ pub fn bloom_bits(keys: u64, fpr: f64, k: u32) -> Option<u64> {
 }
 
 /// Least count from `start` on that is enough, if any.
-fn least_count(start: u64, enough: impl Fn(u64) -> bool) -> Option<u64> {
+pub(super) fn least_count(start: u64, enough: impl Fn(u64) -> bool) -> Option<u64> {
     let mut high = start;
     let mut low = None;
     let mut step = 1u64;

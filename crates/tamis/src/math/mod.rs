@@ -282,6 +282,11 @@ mod tests {
                         assert!(bloom_g_fpr(words, word_bits, keys, k, g) <= fpr);
                     }
                 }
+                for (k, increments) in [(1, 2), (5, 4), (64, 16)] {
+                    if let Some(cells) = vi_counting_cells(keys, fpr, k, increments) {
+                        assert!(vi_counting_fpr_of(cells, keys, k, increments) <= fpr);
+                    }
+                }
                 assert!(!binary_fuse_factor(keys, 3).is_nan());
             }
             for block in [0, 1, 64, 512, u32::MAX] {
