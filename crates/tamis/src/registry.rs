@@ -18,6 +18,7 @@ use crate::{bloom, chained, cuckoo, peel};
 /// Every kind of filter, in the order of the documentation.
 pub static KINDS: &[KindInfo] = &[
     KindInfo::of::<bloom::Bloom>(),
+    KindInfo::of::<bloom::BloomG>(),
     KindInfo::of::<bloom::SplitBlock512>(),
     KindInfo::of::<bloom::SplitBlock256>(),
     KindInfo::of::<chained::TinySet>(),

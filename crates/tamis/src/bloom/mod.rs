@@ -6,6 +6,7 @@
 //! | filter | a key's bits lie | lines read | bits/key at 1 % (formula) |
 //! |---|---|---|---|
 //! | [`Bloom`] | anywhere | up to k | 9.59 |
+//! | [`BloomG`] | in two words (or g) of 64 bits | 2 | 9.98 |
 //! | [`SplitBlock512`] | one in each of 8 lanes of a 512-bit block | 1 | 10.10 |
 //! | [`SplitBlock256`] | one in each of 8 lanes of a 256-bit block, as in Parquet | 1 | 10.53 |
 //!
@@ -13,9 +14,11 @@
 
 use crate::bits::fastrange;
 
+mod bloom_g;
 mod split_block;
 mod standard;
 
+pub use bloom_g::BloomG;
 pub use split_block::{Lane, SplitBlock, SplitBlock256, SplitBlock512};
 pub use standard::Bloom;
 
