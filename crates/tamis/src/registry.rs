@@ -20,6 +20,7 @@ pub static KINDS: &[KindInfo] = &[
     KindInfo::of::<bloom::Bloom>(),
     KindInfo::of::<bloom::Counting>(),
     KindInfo::of::<bloom::VariableIncrement>(),
+    KindInfo::of::<bloom::BloomG>(),
     KindInfo::of::<bloom::SplitBlock512>(),
     KindInfo::of::<bloom::SplitBlock256>(),
     KindInfo::of::<chained::TinySet>(),

@@ -78,6 +78,12 @@ def siphash13(key: bytes, secret: bytes) -> int:
     return v0 ^ v1 ^ v2 ^ v3
 
 
+def mix(x: int) -> int:
+    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 & MASK
+    x = (x ^ x >> 27) * 0x94D049BB133111EB & MASK
+    return x ^ x >> 31
+
+
 class Kind:
     """One kind of filter (§3): its name, its parameters, the sections they imply, and its answer to a hash."""
 
@@ -186,10 +192,7 @@ class BinaryFuse8(Kind):
         if self.S == 0:
             return False
         shard, L = scale(h, self.S), self.L
-        g = h + int.from_bytes(self.sections[0][8 * shard : 8 * shard + 8], "little") & MASK
-        g = (g ^ g >> 30) * 0xBF58476D1CE4E5B9 & MASK
-        g = (g ^ g >> 27) * 0x94D049BB133111EB & MASK
-        g ^= g >> 31
+        g = mix(h + int.from_bytes(self.sections[0][8 * shard : 8 * shard + 8], "little") & MASK)
         p = scale(g, self.C * L)
         shifts = (18, 0) if self.a == 3 else (0, 18, 36)
         found = 0
@@ -264,8 +267,35 @@ class TinySetRemovable(TinySet):
     name, flags = "tinyset_removable", 2
 
 
+class BloomG(Kind):
+    name, parameters = "bloom_g", 4
+
+    def __init__(self, l: int, w: int, g: int, k: int) -> None:
+        need(w in (64, 256, 512), "parameter 1", f"words of {w} bits, not 64, 256 or 512")
+        need(1 <= l <= 2**63 // w, "parameter 0", f"{l} words, not 1 to {2**63 // w}")
+        need(1 <= g <= 32, "parameter 2", f"g is {g}, not 1 to 32")
+        need(g <= k <= 32, "parameter 3", f"k is {k}, not {g} to 32")
+        self.l, self.w, self.g, self.k, self.lengths = l, w, g, k, (l * w // 8,)
+
+    def contains(self, h: int) -> bool:
+        x, rest, s, draws = h, h * self.l & MASK, 0, 0
+        for j in range(self.g):
+            word, drawn = scale(x, self.l), set()
+            x = x * 0xD1B54A32D192ED03 & MASK
+            x ^= x >> 32
+            for e in range(self.w - self.k // self.g - (j < self.k % self.g), self.w):
+                if draws % 6 == 0:
+                    s = mix(rest + draws // 6 * GOLDEN_RATIO & MASK)
+                draws += 1
+                a, s = scale(s, e + 1), s * (e + 1) & MASK
+                drawn.add(e if a in drawn else a)
+            if not all(bit(self.sections[0], word * self.w + i) for i in drawn):
+                return False
+        return True
+
+
 ALL: list[type[Kind]] = [
-    Bloom, SplitBlock, SplitBlock256, Cuckoo, BinaryFuse8, BinaryFuse16, BinaryFuse32, TinySet, TinySetRemovable,
+    Bloom, SplitBlock, SplitBlock256, Cuckoo, BinaryFuse8, BinaryFuse16, BinaryFuse32, TinySet, TinySetRemovable, BloomG,
 ]
 KINDS = dict(enumerate(ALL, 1))
 

@@ -8,6 +8,7 @@
 //! | [`Bloom`] | anywhere | up to k | 9.59 |
 //! | [`Counting`] | anywhere, 4-bit counters in their place: keys can be removed | up to k | 38.37 |
 //! | [`VariableIncrement`] | anywhere, 6-bit counters to which each key adds a step of its own | up to k | 24.73 |
+//! | [`BloomG`] | in two words (or g) of 64 bits | 2 | 9.98 |
 //! | [`SplitBlock512`] | one in each of 8 lanes of a 512-bit block | 1 | 10.10 |
 //! | [`SplitBlock256`] | one in each of 8 lanes of a 256-bit block, as in Parquet | 1 | 10.53 |
 //!
@@ -19,12 +20,14 @@ mod sieve;
 mod counters;
 mod counting;
 mod counting_pair;
+mod bloom_g;
 mod split_block;
 mod standard;
 mod variable_increment;
 
 pub use counting::Counting;
 pub use counting_pair::CountingPair;
+pub use bloom_g::BloomG;
 pub use split_block::{Lane, SplitBlock, SplitBlock256, SplitBlock512};
 pub use standard::Bloom;
 pub use variable_increment::VariableIncrement;
