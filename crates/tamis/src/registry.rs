@@ -20,6 +20,7 @@ pub static KINDS: &[KindInfo] = &[
     KindInfo::of::<bloom::Bloom>(),
     KindInfo::of::<bloom::SplitBlock512>(),
     KindInfo::of::<bloom::SplitBlock256>(),
+    KindInfo::of::<bloom::Compressed>(),
     KindInfo::of::<bloom::Scalable>(),
     KindInfo::of::<chained::TinySet>(),
     KindInfo::of::<chained::TinySetRemovable>(),

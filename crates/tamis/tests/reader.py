@@ -272,6 +272,46 @@ class TinySetRemovable(TinySet):
     name, flags = "tinyset_removable", 2
 
 
+class Compressed(Bloom):
+    name = "compressed"
+
+    def whole(self, sizes: list[int]) -> tuple[int, ...]:
+        need(len(sizes) == 1, "byte 40", f"{len(sizes)} sections, compressed has 1")
+        need(self.m <= 2**19 * (sizes[0] // 16), "section 0", f"{sizes[0]} bytes are too few for {self.m} bits")
+        return (sizes[0],)
+
+    def check(self, keys: int) -> None:
+        code, at, array = self.sections[0], 0, bytearray()
+        for start in range(0, self.m, 2**19):
+            where, n = f"section 0, byte {at}", min(self.m - start, 2**19)
+            need(at + 8 <= len(code), where, "no room for a chunk")
+            ones, length = struct.unpack_from("<II", code, at)
+            at += 8
+            need(8 <= length <= len(code) - at, where, f"a code of {length} bytes, not 8 to {len(code) - at}")
+            array += self.chunk(code[at : at + length], n, ones, where).to_bytes(n // 8, "little")
+            at += length
+        need(at == len(code), "section 0", f"{len(code) - at} bytes after the last chunk")
+        self.sections = [bytes(array)]
+
+    @staticmethod
+    def chunk(code: bytes, n: int, ones: int, where: str) -> int:
+        low, high, x, at = 0, MASK, int.from_bytes(code[:8], "big"), 8
+        p = min(max((ones << 32) // n, 1), 2**32 - 1)
+        bits = 0
+        for i in range(n):
+            split = low + ((high - low) >> 32) * p
+            if x <= split:
+                bits, high = bits | 1 << i, split
+            else:
+                low = split + 1
+            while (low ^ high) >> 56 == 0:
+                need(at < len(code), where, "its code ends too early")
+                low, high, x, at = low << 8 & MASK, high << 8 & MASK | 255, x << 8 & MASK | code[at], at + 1
+        need(at == len(code) and x == low, where, "not the one code of its bits")
+        need(bits.bit_count() == ones, where, f"{bits.bit_count()} ones, not {ones}")
+        return bits
+
+
 class Scalable(Kind):
     name, parameters = "scalable", 4
 
@@ -308,7 +348,7 @@ class Scalable(Kind):
 ALL: list[type[Kind]] = [
     Bloom, SplitBlock, SplitBlock256, Cuckoo, BinaryFuse8, BinaryFuse16, BinaryFuse32, TinySet, TinySetRemovable,
 ]
-KINDS = dict(enumerate(ALL, 1)) | {21: Scalable}
+KINDS = dict(enumerate(ALL, 1)) | {20: Compressed, 21: Scalable}
 
 
 class Filter:

@@ -84,6 +84,14 @@ impl Bloom {
         &self.words
     }
 
+    pub(super) fn words_mut(&mut self) -> &mut [u64] {
+        self.words.make_mut()
+    }
+
+    pub(super) fn set_len(&mut self, len: u64) {
+        self.len = len;
+    }
+
     /// Asks for the memory of the first probe only.
     #[inline(always)]
     pub(super) fn prefetch_first(&self, hash: u64) {
