@@ -24,6 +24,8 @@ pub enum FullKind {
     Capacity,
     /// The same key, or keys that the filter cannot tell apart, are held this many times already.
     Duplicates(u64),
+    /// The filter grows, and the system gave no memory for it: these many bytes.
+    Memory(u64),
 }
 
 impl Full {
@@ -68,6 +70,11 @@ impl fmt::Display for Full {
             FullKind::Duplicates(limit) => write!(
                 f,
                 "the filter holds this key {limit} times already, the most it can; insert a key once, or use a counting kind"
+            ),
+            FullKind::Memory(bytes) => write!(
+                f,
+                "the filter cannot grow beyond {} keys: the system has no {bytes} bytes; free some memory and insert again",
+                self.keys
             ),
         }
     }

@@ -140,6 +140,11 @@ impl<'a> Encoder<'a> {
         self.sections.push(words.to_bytes());
     }
 
+    /// Adds bytes that were made for the file: a table of parts, or a coded form.
+    pub(crate) fn made(&mut self, bytes: Vec<u8>) {
+        self.sections.push(Cow::Owned(bytes));
+    }
+
     /// The parameters with their names.
     pub(crate) fn into_params(self) -> Vec<(&'static str, u64)> {
         self.params
@@ -339,6 +344,12 @@ impl Decoder<'_> {
                 "an array inside the file",
             )),
         }
+    }
+
+    /// How many bytes the next array has; 0 where there is none. For arrays whose length no parameter tells.
+    pub(crate) fn next_bytes(&self) -> u64 {
+        let next = self.sections.get(self.next_section);
+        next.map_or(0, |range| range.len() as u64)
     }
 
     /// How many keys the file says the filter holds.

@@ -23,6 +23,8 @@ pub static KINDS: &[KindInfo] = &[
     KindInfo::of::<bloom::BloomG>(),
     KindInfo::of::<bloom::SplitBlock512>(),
     KindInfo::of::<bloom::SplitBlock256>(),
+    KindInfo::of::<bloom::Compressed>(),
+    KindInfo::of::<bloom::Scalable>(),
     KindInfo::of::<chained::TinySet>(),
     KindInfo::of::<chained::TinySetRemovable>(),
     KindInfo::of::<cuckoo::Cuckoo>(),

@@ -50,6 +50,12 @@ def bit(section: bytes, i: int) -> int:
     return section[i >> 3] >> (i & 7) & 1
 
 
+def mix(x: int) -> int:
+    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 & MASK
+    x = (x ^ x >> 27) * 0x94D049BB133111EB & MASK
+    return x ^ x >> 31
+
+
 def siphash13(key: bytes, secret: bytes) -> int:
     k0, k1 = struct.unpack("<QQ", secret)
     v0, v1 = k0 ^ 0x736F6D6570736575, k1 ^ 0x646F72616E646F6D
@@ -89,11 +95,15 @@ class Kind:
 
     name: str
     parameters: int
-    lengths: tuple[int, ...]  # of the sections, in bytes
+    lengths: tuple[int, ...]  # of the sections, in bytes, as far as the parameters tell
     sections: list[bytes]  # set once they are known to be whole
 
     def __init__(self, *parameters: int) -> None:
         raise NotImplementedError
+
+    def whole(self, sizes: list[int]) -> tuple[int, ...]:
+        """The lengths that sections of these sizes should have. A kind that takes a size as it is checks it later."""
+        return self.lengths
 
     def check(self, keys: int) -> None:
         """What must hold of the sections' contents; called after `sections` is set."""
@@ -193,6 +203,8 @@ class BinaryFuse8(Kind):
             return False
         shard, L = scale(h, self.S), self.L
         g = mix(h + int.from_bytes(self.sections[0][8 * shard : 8 * shard + 8], "little") & MASK)
+        g = h + int.from_bytes(self.sections[0][8 * shard : 8 * shard + 8], "little") & MASK
+        g = mix(g)
         p = scale(g, self.C * L)
         shifts = (18, 0) if self.a == 3 else (0, 18, 36)
         found = 0
@@ -292,12 +304,83 @@ class BloomG(Kind):
             if not all(bit(self.sections[0], word * self.w + i) for i in drawn):
                 return False
         return True
+class Compressed(Bloom):
+    name = "compressed"
+
+    def whole(self, sizes: list[int]) -> tuple[int, ...]:
+        need(len(sizes) == 1, "byte 40", f"{len(sizes)} sections, compressed has 1")
+        need(self.m <= 2**19 * (sizes[0] // 16), "section 0", f"{sizes[0]} bytes are too few for {self.m} bits")
+        return (sizes[0],)
+
+    def check(self, keys: int) -> None:
+        code, at, array = self.sections[0], 0, bytearray()
+        for start in range(0, self.m, 2**19):
+            where, n = f"section 0, byte {at}", min(self.m - start, 2**19)
+            need(at + 8 <= len(code), where, "no room for a chunk")
+            ones, length = struct.unpack_from("<II", code, at)
+            at += 8
+            need(8 <= length <= len(code) - at, where, f"a code of {length} bytes, not 8 to {len(code) - at}")
+            array += self.chunk(code[at : at + length], n, ones, where).to_bytes(n // 8, "little")
+            at += length
+        need(at == len(code), "section 0", f"{len(code) - at} bytes after the last chunk")
+        self.sections = [bytes(array)]
+
+    @staticmethod
+    def chunk(code: bytes, n: int, ones: int, where: str) -> int:
+        low, high, x, at = 0, MASK, int.from_bytes(code[:8], "big"), 8
+        p = min(max((ones << 32) // n, 1), 2**32 - 1)
+        bits = 0
+        for i in range(n):
+            split = low + ((high - low) >> 32) * p
+            if x <= split:
+                bits, high = bits | 1 << i, split
+            else:
+                low = split + 1
+            while (low ^ high) >> 56 == 0:
+                need(at < len(code), where, "its code ends too early")
+                low, high, x, at = low << 8 & MASK, high << 8 & MASK | 255, x << 8 & MASK | code[at], at + 1
+        need(at == len(code) and x == low, where, "not the one code of its bits")
+        need(bits.bit_count() == ones, where, f"{bits.bit_count()} ones, not {ones}")
+        return bits
+
+
+class Scalable(Kind):
+    name, parameters = "scalable", 4
+
+    def __init__(self, first: int, growth: int, fpr: int, ratio: int) -> None:
+        need(first >= 1, "parameter 0", "a first slice for no keys")
+        need(2 <= growth <= 8, "parameter 1", f"growth {growth}, not 2 to 8")
+        rate, r = struct.unpack("<dd", struct.pack("<QQ", fpr, ratio))
+        need(2**-60 <= rate < 1, "parameter 2", f"a rate of {rate}, not 2^-60 to 1")
+        need(ratio == 0 or 0.5 <= r <= 0.95, "parameter 3", f"a ratio of {r}, neither 0 nor 0.5 to 0.95")
+        self.first, self.growth = first, growth
+
+    def whole(self, sizes: list[int]) -> tuple[int, ...]:
+        need(2 <= len(sizes) <= 63, "byte 40", f"{len(sizes)} sections, not a table and 1 to 62 slices")
+        return (32 * (len(sizes) - 1), *sizes[1:])  # the slices are measured by the table, in `check`
+
+    def check(self, keys: int) -> None:
+        self.slices: list[tuple[int, Bloom]] = []
+        held, last = 0, 0
+        for row, (i, n, m, k) in enumerate(struct.iter_unpack("<4Q", self.sections[0])):
+            where, section = f"section 0, row {row}", self.sections[row + 1]
+            need(i == last or row > 0 and i == last + 1, where, f"slice number {i} after {last}")
+            need(m >= min(self.first * self.growth**i, MASK), where, f"{m} bits, fewer than its keys")
+            slice = Bloom(m, k)
+            need(len(section) == m // 8, f"section {row + 1}", f"{len(section)} bytes, not {m // 8}")
+            slice.sections = [section]
+            self.slices.append((i, slice))
+            held, last = held + n, i
+        need(min(held, MASK) == keys, "section 0", f"slices of {held} keys, but the header counts {keys}")
+
+    def contains(self, h: int) -> bool:
+        return any(slice.contains(mix(h + i * GOLDEN_RATIO & MASK)) for i, slice in self.slices)
 
 
 ALL: list[type[Kind]] = [
     Bloom, SplitBlock, SplitBlock256, Cuckoo, BinaryFuse8, BinaryFuse16, BinaryFuse32, TinySet, TinySetRemovable, BloomG,
 ]
-KINDS = dict(enumerate(ALL, 1))
+KINDS = dict(enumerate(ALL, 1)) | {20: Compressed, 21: Scalable}
 
 
 def field(section: bytes, i: int, width: int) -> int:
@@ -397,7 +480,8 @@ class Filter:
         self.kind = KINDS[kind](*struct.unpack_from(f"<{p}Q", data, 96))
 
         # The section table, which the parameters determine. Nothing is sliced before it fits into the file.
-        lengths = self.kind.lengths
+        at = 96 + 8 * p
+        lengths = self.kind.whole([struct.unpack_from("<Q", data, at + 16 * i + 8)[0] for i in range(s)])
         need(s == len(lengths), "byte 40", f"{s} sections, {self.name} has {len(lengths)}")
         places, D = [], H
         for i, expected in enumerate(lengths):

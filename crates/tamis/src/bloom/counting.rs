@@ -122,7 +122,7 @@ impl Counting {
                 *word |= u64::from(counter != 0) << bit;
             }
         }
-        Ok(Bloom::of_words(words, self.k(), self.len))
+        Ok(Bloom::from_parts(words, self.k(), self.len))
     }
 
     /// Takes out one copy of a hash, and tells which counters have become zero; `false` if it is not in.

@@ -43,7 +43,7 @@ use crate::bloom::positions;
 use crate::bloom::sieve::{self, Cells, Sieve};
 use crate::buf::Buf;
 use crate::config::{Config, Param};
-use crate::error::{BuildError, BuildErrorKind, DecodeError, Full, MergeError};
+use crate::error::{BuildError, BuildErrorKind, DecodeError, Full, MergeError, NoMemory};
 use crate::filter::{Filter, Insert, Kind, Merge};
 use crate::format::{Decoder, Encoder};
 use crate::math;
@@ -103,9 +103,26 @@ pub(super) fn shape(
 }
 
 impl Bloom {
-    /// A filter of these bits, which `len` keys have set.
-    pub(super) fn of_words(words: Buf<u64>, k: u32, len: u64) -> Bloom {
+    /// An empty filter of `bits` bits, a multiple of 64.
+    pub(super) fn of_shape(bits: u64, k: u32) -> Result<Bloom, NoMemory> {
+        Ok(Bloom::from_parts(Buf::zeroed(bits / 64)?, k, 0))
+    }
+
+    /// The filter that has these words, which `len` keys have set.
+    pub(super) fn from_parts(words: Buf<u64>, k: u32, len: u64) -> Bloom {
         Bloom { words, k, len }
+    }
+
+    pub(super) fn words(&self) -> &Buf<u64> {
+        &self.words
+    }
+
+    pub(super) fn words_mut(&mut self) -> &mut [u64] {
+        self.words.make_mut()
+    }
+
+    pub(super) fn set_len(&mut self, len: u64) {
+        self.len = len;
     }
 
     /// Takes a key out that others may share bits with: the caller clears those that none does.
@@ -292,11 +309,7 @@ impl Kind for Bloom {
     fn build(config: &Config, hashes: &mut [u64]) -> Result<Bloom, BuildError> {
         let (keys, fpr) = config.check::<Bloom>(hashes)?;
         let (bits, k) = shape(config, keys, fpr, "bits")?;
-        let mut filter = Bloom {
-            words: Buf::zeroed(bits / 64)?,
-            k,
-            len: 0,
-        };
+        let mut filter = Bloom::of_shape(bits, k)?;
         filter.insert_batch(hashes)?;
         Ok(filter)
     }
@@ -313,11 +326,8 @@ impl Kind for Bloom {
         if !bits.is_multiple_of(64) {
             return Err(DecodeError::invalid("bits", bits, "a multiple of 64"));
         }
-        Ok(Bloom {
-            words: input.section("words", bits / 64)?,
-            k,
-            len: input.len(),
-        })
+        let words = input.section("words", bits / 64)?;
+        Ok(Bloom::from_parts(words, k, input.len()))
     }
 
     fn as_insert(&mut self) -> Option<&mut dyn Insert> {
@@ -333,15 +343,6 @@ impl Kind for Bloom {
 mod tests {
     use super::*;
     use crate::bits::mix64;
-
-    /// A filter of exactly `bits` bits.
-    fn of_shape(bits: u64, k: u32) -> Bloom {
-        Bloom {
-            words: Buf::zeroed(bits.div_ceil(64)).unwrap(),
-            k,
-            len: 0,
-        }
-    }
 
     #[test]
     fn sizes_are_those_of_the_formula() {
@@ -361,7 +362,7 @@ mod tests {
         let (filters, queries) = (200u64, 200_000u64);
         let (mut hits, mut expected) = (0u64, 0.0);
         for f in 0..filters {
-            let mut filter = of_shape(10_048, 14);
+            let mut filter = Bloom::of_shape(10_048, 14).unwrap();
             for i in 0..500 {
                 filter.insert(mix64(f << 32 | i)).unwrap();
             }
@@ -410,7 +411,7 @@ mod tests {
 
     #[test]
     fn the_estimate_counts_distinct_keys() {
-        let mut filter = of_shape(1 << 20, 7);
+        let mut filter = Bloom::of_shape(1 << 20, 7).unwrap();
         assert_eq!(filter.estimate_len(), Some(0.0));
         for i in 0..100_000u64 {
             filter.insert(mix64(i)).unwrap();
@@ -420,7 +421,7 @@ mod tests {
         // One standard deviation is 81 keys; six are allowed.
         assert!((estimate - 100_000.0).abs() < 6.0 * 81.0, "{estimate}");
         assert_eq!(filter.len(), 200_000, "insertions are counted, repeats too");
-        let mut full = of_shape(64, 1);
+        let mut full = Bloom::of_shape(64, 1).unwrap();
         full.words.make_mut()[0] = u64::MAX;
         assert_eq!(full.estimate_len(), None);
     }

@@ -311,6 +311,27 @@ pub(crate) fn golden_removed() {
     compare("variant-removed", &config, 400, &filter);
 }
 
+/// A filter that has grown: several slices, one of them added by merging.
+pub(crate) fn golden_grown() {
+    let config: Config = "scalable:capacity=50,fpr=0.01".parse().unwrap();
+    let holding = |range: std::ops::Range<u64>| -> Any {
+        let mut filter: Any = Keyed::build(&config, [""; 0]).unwrap();
+        for i in range {
+            let hash = filter.hash(&format!("present-{i}"));
+            filter
+                .filter_mut()
+                .as_insert()
+                .unwrap()
+                .insert(hash)
+                .unwrap();
+        }
+        filter
+    };
+    let mut filter = holding(0..300);
+    filter.merge(&holding(300..400)).unwrap();
+    compare("variant-grown", &config, 400, &filter);
+}
+
 /// Holds a file of as many keys as its capacity to its golden one, and returns its length.
 fn pin(name: &str, config: &Config, hashing: Hashing) -> usize {
     let keys = config.get_capacity();

@@ -1,0 +1,606 @@
+//! The scalable Bloom filter: a list of Bloom filters, each larger and stricter than the one before.
+//!
+//! # The idea
+//!
+//! ```text
+//!   slice 0   n₀ keys at ε₀      ██████                                  full
+//!   slice 1   s·n₀ keys at ε₁    ████████████                            full
+//!   slice 2   s²·n₀ keys at ε₂   █████████░░░░░░░░░░░░░░░                takes the insertions
+//!                                                                        ε₀ + ε₁ + ε₂ + … = ε, however many follow
+//! ```
+//!
+//! A Bloom filter must know its number of keys in advance. This one need not: when the newest slice holds what it was
+//! made for, a larger one is begun. Nothing is moved and nothing is forgotten. A key is present when some slice says so,
+//! so the errors of the slices add up; they are shares of a series that converges to the rate asked for, and the promise
+//! holds at any size.
+//!
+//! # Query and insert
+//!
+//! A lookup asks the slices from the newest, which has half of the keys, to the oldest; an absent key is refused by each
+//! after two probes on average. An insertion writes to the newest alone. Every slice has places of its own, from
+//! `mix64(hash + number·φ)`, so that a key that one slice takes for a member is no likelier to fool the next. Repeats are
+//! inserted again and fill the slices; where there are many, ask `contains` first.
+//!
+//! # The shares
+//!
+//! With `ratio` r slice i gets ε(1 − r)rⁱ; with `ratio=square` ε·6/(π(i + 1))². Bits per key at ε = 1 % and s = 2, all
+//! slices full ([`math::scalable_bits_per_key`]):
+//!
+//! | | 1 slice | 10 slices | 20 slices |
+//! |---|---|---|---|
+//! | r = 0.5 | 11.03 | 22.58 | 37.00 |
+//! | r = 0.85, the default | 13.53 | 16.24 | 19.62 |
+//! | r = 0.9 | 14.38 | 16.13 | 18.32 |
+//! | square | 10.62 | 19.70 | 22.86 |
+//!
+//! # Cost
+//!
+//! 16.24 bits per key after ten slices where one Bloom filter of the final size takes 9.59. Just after a growth the
+//! newest slice is empty and the list has room for s times the keys that it holds: with s = 2 that is 33 bits per key. A
+//! lookup costs as many probes as there are slices, times two. `growth=4` halves the number of slices and doubles that
+//! slack.
+//!
+//! # Merging
+//!
+//! Filters of one configuration merge whatever their lengths: a slice is united with ours of the same number where both
+//! together fit it, byte for byte as if its keys had been inserted here; otherwise it is appended. The shares of appended
+//! slices come on top, and [`Scalable::fpr_bound`] says what is promised then.
+//!
+//! # When to choose it
+//!
+//! When the number of keys is not known within a factor of two or so. If it is, make one filter for the most: even at
+//! half its load [`Bloom`] is the smaller and answers from one array.
+//!
+//! A survey proposes to grow by throwing the filter away and beginning a new one, which "may lose some data". A filter
+//! that loses keys answers "no" falsely; there is no such operation here. With the keys at hand, build a larger filter;
+//! without them, this is the way.
+//!
+//! # Bibliography
+//!
+//! - Almeida, Baquero, Preguiça, Hutchison, *Scalable Bloom filters*, 2007: the list, and the geometric shares.
+//! - Apple, *Stretching your data with taffy filters*, 2022: the shares 1/i², and what a list costs beside one table.
+//! - Pagh, Segev, Wieder, *How to approximate a set without knowing its size in advance*, 2013: that growth must cost
+//!   something, log log n bits per key.
+
+use crate::bits::mix64;
+use crate::bloom::Bloom;
+use crate::config::{Config, Param};
+use crate::error::{
+    BuildError, BuildErrorKind, DecodeError, Full, FullKind, MergeError, MergeErrorKind,
+};
+use crate::filter::{Filter, Insert, Kind, Merge};
+use crate::format::{Decoder, Encoder};
+use crate::math::{self, ScalableSchedule};
+
+/// A list of Bloom filters that grows with its keys and keeps its promised rate. Insert, merge.
+///
+/// ```
+/// use tamis::{Config, Filter, Keyed, Scalable};
+///
+/// let mut seen: Keyed<Scalable> = Keyed::new(&Config::new(100).fpr(0.01))?;
+/// for i in 0..10_000u64 {
+///     seen.insert(&i)?; // a hundred times the capacity
+/// }
+/// assert!((0..10_000u64).all(|i| seen.contains(&i)));
+/// assert!(seen.filter().fpr() <= 0.01);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Scalable {
+    plan: Plan,
+    /// By number, at least one; the last takes the insertions.
+    slices: Vec<Slice>,
+}
+
+/// What was asked for; two filters merge when it is equal.
+#[derive(Clone, Copy, Debug)]
+struct Plan {
+    /// Keys of the first slice.
+    first: u64,
+    /// How many times the keys of a slice the next one has.
+    growth: u64,
+    /// The sum of all shares.
+    fpr: f64,
+    /// The share of a slice over that of the one before; 0 where the shares are inverse squares.
+    ratio: f64,
+}
+
+#[derive(Clone, Debug)]
+struct Slice {
+    /// Decides capacity, share and places. Numbers start at 0 and leave none out; merging may repeat one.
+    number: u32,
+    filter: Bloom,
+}
+
+/// The slices that a file has room for beside their table. They hold 2⁶² times the keys of the first.
+const MOST_SLICES: usize = 62;
+const MOST_GROWTH: u64 = 8;
+const LEAST_RATIO: f64 = 0.5;
+const MOST_RATIO: f64 = 0.95;
+const MOST_BITS: u64 = 1 << 63;
+/// Words of a slice in the table: number, keys, bits, k.
+const ROW: usize = 4;
+
+impl Plan {
+    /// Keys that a slice is made for. `None` above 2⁶⁴.
+    fn capacity(&self, number: u32) -> Option<u64> {
+        self.first.checked_mul(self.growth.checked_pow(number)?)
+    }
+
+    /// The share of the error that a slice is made for.
+    fn share(&self, number: u32) -> f64 {
+        let schedule = if self.ratio == 0.0 {
+            ScalableSchedule::InverseSquare
+        } else {
+            ScalableSchedule::Geometric { ratio: self.ratio }
+        };
+        math::scalable_slice_fpr(schedule, self.fpr, number)
+    }
+
+    /// Bits and k of a slice. `None` where no index could reach them.
+    fn size(&self, number: u32) -> Option<(u64, u32)> {
+        math::bloom_size(self.capacity(number)?, self.share(number))
+    }
+}
+
+impl Slice {
+    /// The hash as this slice sees it.
+    #[inline(always)]
+    fn salted(&self, hash: u64) -> u64 {
+        mix64(hash.wrapping_add(u64::from(self.number).wrapping_mul(0x9E37_79B9_7F4A_7C15)))
+    }
+
+    fn keys(&self) -> u64 {
+        self.filter.len()
+    }
+
+    fn is_full(&self, plan: &Plan) -> bool {
+        plan.capacity(self.number)
+            .is_some_and(|most| self.keys() >= most)
+    }
+}
+
+impl Scalable {
+    /// How many slices there are.
+    pub fn slices(&self) -> usize {
+        self.slices.len()
+    }
+
+    /// The rate that is promised for the slices that there are, were they all full: below the rate asked for, unless
+    /// slices were appended by merging.
+    pub fn fpr_bound(&self) -> f64 {
+        any(self
+            .slices
+            .iter()
+            .map(|slice| self.plan.share(slice.number)))
+    }
+
+    fn newest(&self) -> &Slice {
+        &self.slices[self.slices.len() - 1]
+    }
+
+    /// Begins the next slice.
+    #[cold]
+    fn grow(&mut self) -> Result<(), Full> {
+        let refused = |kind| Full::new(kind, self.len());
+        let number = self.newest().number + 1;
+        let (bits, k) = self
+            .plan
+            .size(number)
+            .filter(|_| self.slices.len() < MOST_SLICES)
+            .ok_or(refused(FullKind::Capacity))?;
+        let filter = Bloom::of_shape(bits, k).map_err(|e| refused(FullKind::Memory(e.bytes)))?;
+        let row = size_of::<Slice>() as u64;
+        if self.slices.try_reserve_exact(1).is_err() {
+            return Err(Full::new(FullKind::Memory(row), self.len()));
+        }
+        self.slices.push(Slice { number, filter });
+        Ok(())
+    }
+
+    /// For each of the other's slices, which of ours can take it in: as many as fit are united.
+    fn matches(&self, other: &Scalable) -> Vec<Option<usize>> {
+        let mut keys: Vec<u64> = self.slices.iter().map(Slice::keys).collect();
+        let find = |theirs: &Slice| {
+            let room = self.plan.capacity(theirs.number).unwrap_or(u64::MAX);
+            let at = self.slices.iter().zip(&keys).position(|(ours, &keys)| {
+                let shape = |slice: &Slice| (slice.number, slice.filter.bits(), slice.filter.k());
+                shape(ours) == shape(theirs)
+                    && keys
+                        .checked_add(theirs.keys())
+                        .is_some_and(|sum| sum <= room)
+            })?;
+            keys[at] += theirs.keys();
+            Some(at)
+        };
+        other.slices.iter().map(find).collect()
+    }
+}
+
+/// The probability that one of several independent things happens.
+fn any(rates: impl Iterator<Item = f64>) -> f64 {
+    -rates.map(|rate| (-rate).ln_1p()).sum::<f64>().exp_m1() + 0.0
+}
+
+impl Filter for Scalable {
+    #[inline(always)]
+    fn contains(&self, hash: u64) -> bool {
+        self.slices
+            .iter()
+            .rev()
+            .any(|slice| slice.filter.contains(slice.salted(hash)))
+    }
+
+    fn len(&self) -> u64 {
+        self.slices
+            .iter()
+            .fold(0, |sum: u64, slice| sum.saturating_add(slice.keys()))
+    }
+
+    fn size_in_bytes(&self) -> usize {
+        let arrays = self.slices.iter().map(|slice| slice.filter.size_in_bytes());
+        self.slices.capacity() * size_of::<Slice>() + arrays.sum::<usize>()
+    }
+
+    fn fpr(&self) -> f64 {
+        any(self.slices.iter().map(|slice| slice.filter.fpr()))
+    }
+
+    /// Every line in the newest slice, where most keys are and where an insertion writes; of the others the first.
+    #[inline(always)]
+    fn prefetch(&self, hash: u64) {
+        let (newest, older) = self.slices.split_at(self.slices.len() - 1);
+        for slice in newest {
+            slice.filter.prefetch(slice.salted(hash));
+        }
+        for slice in older {
+            slice.filter.prefetch(slice.salted(hash));
+        }
+    }
+}
+
+impl Insert for Scalable {
+    fn insert(&mut self, hash: u64) -> Result<(), Full> {
+        if self.newest().is_full(&self.plan) {
+            self.grow()?;
+        }
+        let last = self.slices.len() - 1;
+        let newest = &mut self.slices[last];
+        newest.filter.insert(newest.salted(hash))
+    }
+}
+
+impl Merge for Scalable {
+    /// Unites slices of one number that fit together, and appends the others.
+    fn merge(&mut self, other: &Scalable) -> Result<(), MergeError> {
+        let (ours, theirs) = (&self.plan, &other.plan);
+        MergeError::unless_equal("first", ours.first, theirs.first)?;
+        MergeError::unless_equal("growth", ours.growth, theirs.growth)?;
+        MergeError::unless_equal("fpr", ours.fpr.to_bits(), theirs.fpr.to_bits())?;
+        MergeError::unless_equal("ratio", ours.ratio.to_bits(), theirs.ratio.to_bits())?;
+        let matches = self.matches(other);
+        let more = matches.iter().filter(|at| at.is_none()).count();
+        if self.slices.len() + more > MOST_SLICES {
+            return Err(MergeErrorKind::Full(Full::new(FullKind::Capacity, self.len())).into());
+        }
+        if self.slices.try_reserve_exact(more).is_err() {
+            let bytes = (more * size_of::<Slice>()) as u64;
+            return Err(
+                MergeErrorKind::Full(Full::new(FullKind::Memory(bytes), self.len())).into(),
+            );
+        }
+        for (theirs, at) in other.slices.iter().zip(matches) {
+            match at {
+                Some(at) => self.slices[at].filter.merge(&theirs.filter)?,
+                None => self.slices.push(theirs.clone()),
+            }
+        }
+        self.slices.sort_by_key(|slice| slice.number);
+        Ok(())
+    }
+}
+
+impl Kind for Scalable {
+    const ID: u16 = 21;
+    const NAME: &'static str = "scalable";
+    const ABOUT: &'static str = "grows with its keys: for when their number is not known";
+    const SOURCE: &'static str = "bloom/scalable.rs";
+    const PARAMS: &'static [Param] = &[
+        Param {
+            name: "growth",
+            about: "how many times the keys of a slice the next one has, 2 to 8; default: 2",
+        },
+        Param {
+            name: "ratio",
+            about: "error of a slice over that of the one before, 0.5 to 0.95, or `square` for shares of 1/i²; default: 0.85",
+        },
+    ];
+
+    /// The capacity is that of the first slice: what comes after it makes the filter grow.
+    fn build(config: &Config, hashes: &mut [u64]) -> Result<Scalable, BuildError> {
+        let (keys, fpr) = config.check::<Scalable>(hashes)?;
+        let expected = "a whole number from 2 to 8";
+        let growth = config.param::<u64>("growth", expected)?.unwrap_or(2);
+        if !(2..=MOST_GROWTH).contains(&growth) {
+            return Err(BuildError::parameter("growth", growth, expected));
+        }
+        let expected = "a number from 0.5 to 0.95, or `square`";
+        let ratio = match config.param::<String>("ratio", expected)?.as_deref() {
+            None => 0.85,
+            Some("square") => 0.0,
+            Some(text) => text
+                .parse()
+                .ok()
+                .filter(|ratio| (LEAST_RATIO..=MOST_RATIO).contains(ratio))
+                .ok_or_else(|| BuildError::parameter("ratio", text, expected))?,
+        };
+        let plan = Plan {
+            first: keys.max(1),
+            growth,
+            fpr,
+            ratio,
+        };
+        let (bits, k) = plan.size(0).ok_or(BuildErrorKind::TooLarge {
+            unit: "bits",
+            needed: plan.first as f64 * math::bloom_bits_per_key(plan.share(0)),
+            most: MOST_BITS,
+        })?;
+        let mut filter = Scalable {
+            plan,
+            slices: vec![Slice {
+                number: 0,
+                filter: Bloom::of_shape(bits, k)?,
+            }],
+        };
+        filter.insert_batch(hashes)?;
+        Ok(filter)
+    }
+
+    fn encode<'a>(&'a self, out: &mut Encoder<'a>) {
+        out.param("first", self.plan.first);
+        out.param("growth", self.plan.growth);
+        out.param("fpr", self.plan.fpr.to_bits());
+        out.param("ratio", self.plan.ratio.to_bits());
+        let row = |slice: &Slice| -> [u64; ROW] {
+            let filter = &slice.filter;
+            [
+                u64::from(slice.number),
+                filter.len(),
+                filter.bits(),
+                u64::from(filter.k()),
+            ]
+        };
+        let table = self.slices.iter().flat_map(row).flat_map(u64::to_le_bytes);
+        out.made(table.collect());
+        for slice in &self.slices {
+            out.section(slice.filter.words());
+        }
+    }
+
+    fn decode(input: &mut Decoder<'_>) -> Result<Scalable, DecodeError> {
+        let plan = Plan {
+            first: input.param_in("first", 1..=u64::MAX)?,
+            growth: input.param_in("growth", 2..=MOST_GROWTH)?,
+            fpr: rate(input, "fpr", |fpr| {
+                fpr < 1.0 && !math::hash_is_too_short(1, fpr)
+            })?,
+            ratio: rate(input, "ratio", |ratio| {
+                ratio.to_bits() == 0 || (LEAST_RATIO..=MOST_RATIO).contains(&ratio)
+            })?,
+        };
+        let bytes = input.next_bytes();
+        let rows = bytes / (8 * ROW as u64);
+        if !(1..=MOST_SLICES as u64).contains(&rows) {
+            let expected = format!("rows of {} bytes, 1 to {MOST_SLICES}", 8 * ROW);
+            return Err(DecodeError::invalid("the table of slices", bytes, expected));
+        }
+        let table = input.section::<u64>("the table of slices", rows * ROW as u64)?;
+        let mut slices: Vec<Slice> = Vec::with_capacity(rows as usize);
+        for row in table.as_chunks::<ROW>().0 {
+            let &[number, keys, bits, k] = row;
+            let last = slices.last().map(|slice| u64::from(slice.number));
+            if number != last.unwrap_or(0) && last.is_none_or(|last| number != last + 1) {
+                let expected = "0 at first, then that before or one more";
+                return Err(DecodeError::invalid("a slice's number", number, expected));
+            }
+            let number = number as u32;
+            // No share is above 0.61, so that a slice has more bits than keys; the next one can be no surprise.
+            let capacity = plan.capacity(number).unwrap_or(u64::MAX);
+            if !bits.is_multiple_of(64) || !(capacity..=MOST_BITS).contains(&bits) {
+                let expected = format!("a multiple of 64 from {capacity} to {MOST_BITS}");
+                return Err(DecodeError::invalid("a slice's bits", bits, expected));
+            }
+            if !(1..=64).contains(&k) {
+                return Err(DecodeError::invalid("a slice's k", k, "1 to 64"));
+            }
+            let words = input.section("a slice", bits / 64)?;
+            let filter = Bloom::from_parts(words, k as u32, keys);
+            slices.push(Slice { number, filter });
+        }
+        let filter = Scalable { plan, slices };
+        if filter.len() != input.len() {
+            let expected = format!("{}, the sum of the slices'", filter.len());
+            return Err(DecodeError::invalid("keys", input.len(), expected));
+        }
+        Ok(filter)
+    }
+
+    fn as_insert(&mut self) -> Option<&mut dyn Insert> {
+        Some(self)
+    }
+
+    fn try_merge(&mut self, other: &Scalable) -> Option<Result<(), MergeError>> {
+        Some(self.merge(other))
+    }
+}
+
+/// The next parameter, a fraction that must be in order.
+fn rate(
+    input: &mut Decoder<'_>,
+    name: &'static str,
+    good: impl Fn(f64) -> bool,
+) -> Result<f64, DecodeError> {
+    let bits = input.param(name)?;
+    Some(f64::from_bits(bits))
+        .filter(|&rate| good(rate))
+        .ok_or_else(|| {
+            DecodeError::invalid(name, bits, "the bits of a fraction that can be asked for")
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn built(config: &Config) -> Scalable {
+        Scalable::build(config, &mut []).unwrap()
+    }
+
+    /// Absent hashes that are found.
+    fn hits(filter: &Scalable, queries: u64) -> u64 {
+        (0..queries)
+            .filter(|q| filter.contains(mix64(1 << 63 | q)))
+            .count() as u64
+    }
+
+    #[test]
+    fn the_rate_holds_at_every_boundary_from_a_thousand_keys_to_a_million() {
+        // Acceptance A13: 1 %, r = 0.85, at most 1 % at every full slice and at most 16.3 bits per key at the tenth.
+        let mut filter = built(&Config::new(1000).fpr(0.01));
+        let queries = 1_000_000;
+        let mut keys = 0;
+        for slices in 1..=10 {
+            let boundary = 1000 * ((1 << slices) - 1);
+            for i in keys..boundary {
+                filter.insert(mix64(i)).unwrap();
+            }
+            keys = boundary;
+            assert_eq!(filter.slices(), slices);
+            let hits = hits(&filter, queries);
+            let (low, high) = math::binomial_interval(queries, filter.fpr(), 1e-9);
+            assert!(
+                (low..=high).contains(&hits),
+                "{slices}: {hits}, {low} to {high}"
+            );
+            assert!(filter.fpr() < 0.01 && hits < 10_000, "{slices}: {hits}");
+            let schedule = ScalableSchedule::Geometric { ratio: 0.85 };
+            let formula = math::scalable_bits_per_key(schedule, 0.01, 2.0, slices as u32);
+            let bits: u64 = filter.slices.iter().map(|s| s.filter.bits()).sum();
+            // A whole number of probes and of words costs 0.4 % at most.
+            let ratio = bits as f64 / keys as f64 / formula;
+            assert!((1.0..1.004).contains(&ratio), "{slices}: {ratio}");
+            // Padding and the list count too; they are most of what is above the formula.
+            let bits_per_key = filter.size_in_bytes() as f64 * 8.0 / keys as f64;
+            assert!(bits_per_key < 16.3, "{slices}: {bits_per_key}");
+        }
+        assert!((0..keys).all(|i| filter.contains(mix64(i))));
+    }
+
+    #[test]
+    fn other_shares_and_growths_keep_the_rate_too() {
+        for (growth, ratio, slices) in [(4, "0.85", 5), (2, "square", 8), (8, "0.5", 4)] {
+            let config = Config::new(100).fpr(0.02);
+            let mut filter = built(&config.set("growth", growth).set("ratio", ratio));
+            for i in 0..25_000 {
+                filter.insert(mix64(i)).unwrap();
+            }
+            assert_eq!(filter.slices(), slices, "{growth}, {ratio}");
+            let hits = hits(&filter, 200_000);
+            let (low, high) = math::binomial_interval(200_000, filter.fpr(), 1e-9);
+            assert!((low..=high).contains(&hits), "{hits}: {low} to {high}");
+            assert!(filter.fpr() <= filter.fpr_bound() && filter.fpr_bound() < 0.02);
+        }
+    }
+
+    #[test]
+    fn the_essay_tells_the_sizes_of_the_formula() {
+        let geometric = |ratio| ScalableSchedule::Geometric { ratio };
+        for (schedule, sizes) in [
+            (geometric(0.5), [11.03, 22.58, 37.00]),
+            (geometric(0.85), [13.53, 16.24, 19.62]),
+            (geometric(0.9), [14.38, 16.13, 18.32]),
+            (ScalableSchedule::InverseSquare, [10.62, 19.70, 22.86]),
+        ] {
+            for (slices, told) in [1, 10, 20].into_iter().zip(sizes) {
+                let got = math::scalable_bits_per_key(schedule, 0.01, 2.0, slices);
+                assert!((got - told).abs() < 0.0051, "{schedule:?}, {slices}: {got}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_key_that_fools_one_slice_fools_the_next_no_more_often() {
+        // The same keys in every slice: only places of their own keep the slices' errors apart.
+        let mut filter = built(&Config::new(3000).fpr(0.9));
+        for _ in 0..2 {
+            for i in 0..3000 {
+                filter.insert(mix64(i)).unwrap();
+            }
+        }
+        let [small, large] = &filter.slices[..] else {
+            panic!("{} slices", filter.slices());
+        };
+        let fools = |slice: &Slice, q: u64| slice.filter.contains(slice.salted(mix64(1 << 63 | q)));
+        let queries = 300_000;
+        let both = (0..queries)
+            .filter(|&q| fools(small, q) && fools(large, q))
+            .count() as u64;
+        let rate = small.filter.fpr() * large.filter.fpr();
+        let (low, high) = math::binomial_interval(queries, rate, 1e-9);
+        assert!((low..=high).contains(&both), "{both}: {low} to {high}");
+    }
+
+    #[test]
+    fn merging_unites_what_fits_and_appends_the_rest() {
+        let config = Config::new(100).fpr(0.01);
+        let holding = |range: std::ops::Range<u64>| {
+            let mut filter = built(&config);
+            range.for_each(|i| filter.insert(mix64(i)).unwrap());
+            filter
+        };
+        // 100 + 20 and 100 + 30: the first slices are full, the second fit together.
+        let mut union = holding(0..120);
+        union.merge(&holding(200..330)).unwrap();
+        let numbers: Vec<u32> = union.slices.iter().map(|slice| slice.number).collect();
+        assert_eq!((numbers, union.len()), (vec![0, 0, 1], 250));
+        assert!((0..120).chain(200..330).all(|i| union.contains(mix64(i))));
+        assert!(union.fpr_bound() > holding(0..120).fpr_bound());
+        // It goes on growing from there.
+        (1000..1200).for_each(|i| union.insert(mix64(i)).unwrap());
+        assert_eq!(union.newest().number, 2);
+        // As many slices as a file can have, and then no more.
+        let full = holding(0..100);
+        let mut union = holding(0..100);
+        for _ in 1..MOST_SLICES {
+            union.merge(&full).unwrap();
+        }
+        assert!(matches!(
+            union.merge(&full).unwrap_err().kind(),
+            MergeErrorKind::Full(_)
+        ));
+        assert_eq!(union.slices(), MOST_SLICES);
+        assert_eq!(union.insert(1).unwrap_err().kind(), FullKind::Capacity);
+        assert_eq!(union.len(), 6200);
+    }
+
+    #[test]
+    fn a_slice_that_no_memory_can_hold_is_refused_and_nothing_is_lost() {
+        let mut filter = built(&Config::new(64).fpr(0.01));
+        (0..64).for_each(|i| filter.insert(mix64(i)).unwrap());
+        // As if the first slice had been made for so many that the second would need 2⁶¹ bits.
+        filter.plan.first = 1 << 56;
+        filter.slices[0].filter =
+            Bloom::from_parts(filter.slices[0].filter.words().clone(), 7, 1 << 56);
+        let full = filter.insert(mix64(64)).unwrap_err();
+        assert!(
+            matches!(full.kind(), FullKind::Memory(bytes) if bytes > 1 << 57),
+            "{full}"
+        );
+        filter.plan.first = u64::MAX;
+        filter.slices[0].filter =
+            Bloom::from_parts(filter.slices[0].filter.words().clone(), 7, u64::MAX);
+        let full = filter.insert(mix64(64)).unwrap_err();
+        assert_eq!(full.kind(), FullKind::Capacity);
+        assert_eq!((filter.slices(), filter.len()), (1, u64::MAX));
+    }
+}
