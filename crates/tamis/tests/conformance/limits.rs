@@ -205,6 +205,10 @@ const LARGER: &[(&str, f64)] = &[
     ("counting", 5.8),
     // Six bits for each of fewer counters.
     ("variable_increment", 3.75),
+    // Eight bits for each of a Bloom filter's, and half as many again.
+    ("spectral", 11.6),
+    ("spectral_minimal", 11.6),
+    ("spectral_recurring", 17.4),
 ];
 
 /// Between the least that any filter can have and a small multiple of it. Each kind's own formula is tested beside it.
