@@ -18,19 +18,19 @@
 
 use crate::bits::fastrange;
 
-mod sieve;
+mod bloom_g;
 mod counters;
 mod counting;
 mod counting_pair;
-mod bloom_g;
+mod sieve;
 mod spectral;
 mod split_block;
 mod standard;
 mod variable_increment;
 
+pub use bloom_g::BloomG;
 pub use counting::Counting;
 pub use counting_pair::CountingPair;
-pub use bloom_g::BloomG;
 pub use spectral::{Spectral, SpectralMinimal, SpectralRecurring};
 pub use split_block::{Lane, SplitBlock, SplitBlock256, SplitBlock512};
 pub use standard::Bloom;
@@ -43,11 +43,6 @@ pub use variable_increment::VariableIncrement;
 /// nothing shorter will do. A place may come twice.
 #[inline(always)]
 pub(crate) fn positions(hash: u64, range: u64, k: u32) -> impl Iterator<Item = u64> {
-    let mut state = hash;
-    (0..k).map(move |_| {
-        let (place, _) = fastrange(state, range);
-        state = remix(state);
-        place
     draws(hash, range, k).map(|(place, _)| place)
 }
 
@@ -55,11 +50,10 @@ pub(crate) fn positions(hash: u64, range: u64, k: u32) -> impl Iterator<Item = u
 /// spread evenly wherever the place lies.
 #[inline(always)]
 pub(crate) fn draws(hash: u64, range: u64, k: u32) -> impl Iterator<Item = (u64, u64)> {
-    let mut x = hash;
+    let mut state = hash;
     (0..k).map(move |_| {
-        let draw = fastrange(x, range);
-        let y = x.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        x = y ^ (y >> 32);
+        let draw = fastrange(state, range);
+        state = remix(state);
         draw
     })
 }
