@@ -21,6 +21,7 @@
 //! | keys arriving over time, the fastest | [`SplitBlock512`] |
 //! | keys arriving over time, the smallest | [`TinySet`], or [`TinySetRemovable`] if some leave again |
 //! | to remove keys, or to count copies | [`Cuckoo`] |
+//! | to know how often each key came | [`SpectralMinimal`], or [`Spectral`] if keys leave again |
 //! | to unite filters, or to estimate the size of a set | [`Bloom`] |
 //! | the bits of a Parquet file | [`SplitBlock256`] |
 //!

@@ -447,6 +447,30 @@ class VariableIncrement(Kind):
 KINDS[16] = VariableIncrement
 
 
+class Spectral(Counting):
+    name, widths = "spectral", (8, 32)
+
+
+class SpectralMinimal(Spectral):
+    name = "spectral_minimal"
+
+
+class SpectralRecurring(Spectral):
+    name = "spectral_recurring"
+
+    def __init__(self, m: int, k: int, w: int) -> None:
+        super().__init__(m, k, w)
+        self.lengths = (self.used + 7, self.used // 2 + 7)
+
+    def check(self, keys: int) -> None:
+        super().check(keys)
+        need(not any(self.sections[1][self.used // 2 :]), "section 1", "bits after the last counter are set")
+        need(keys > 0 or not any(self.sections[1]), "section 1", "counters are left, but the header counts no keys")
+
+
+KINDS |= {17: Spectral, 18: SpectralMinimal, 19: SpectralRecurring}
+
+
 class Filter:
     """A verified file. What depends on the bytes' being undamaged is looked at only after their checksum."""
 

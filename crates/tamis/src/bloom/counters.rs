@@ -149,6 +149,13 @@ impl Counters {
         self.change(hash, |_, c| (c + 1).min(greatest));
     }
 
+    /// Raises each of a key's counters to a value, or as far as it goes, and lowers none.
+    #[inline(always)]
+    pub(super) fn raise(&mut self, hash: u64, value: u64) {
+        let value = value.min(self.greatest());
+        self.change(hash, |_, c| c.max(value));
+    }
+
     /// Takes 1 from each of a key's counters that is neither saturated nor zero, and tells the places that become zero.
     pub(super) fn take(&mut self, hash: u64, mut emptied: impl FnMut(u64)) {
         let greatest = self.greatest();
@@ -180,11 +187,25 @@ impl Counters {
         Ok(())
     }
 
+    /// Sets every counter to zero.
+    pub(super) fn clear(&mut self) {
+        for place in 0..self.len {
+            if self.table.get(place) != 0 {
+                self.table.set(place, 0);
+            }
+        }
+    }
+
     /// Writes the shape and the array.
     pub(super) fn encode<'a>(&'a self, out: &mut Encoder<'a>) {
         out.param("counters", self.len);
         out.param("k", u64::from(self.k));
         out.param("counter_bits", u64::from(self.width()));
+        self.encode_values(out);
+    }
+
+    /// Writes the array alone.
+    pub(super) fn encode_values<'a>(&'a self, out: &mut Encoder<'a>) {
         self.table.encode(out);
     }
 
@@ -199,8 +220,19 @@ impl Counters {
         if !len.is_multiple_of(64) {
             return Err(DecodeError::invalid("counters", len, "a multiple of 64"));
         }
+        Counters::decode_values(input, "counters", len, k, width)
+    }
+
+    /// Reads an array of a shape that is known.
+    pub(super) fn decode_values(
+        input: &mut Decoder<'_>,
+        name: &'static str,
+        len: u64,
+        k: u32,
+        width: u32,
+    ) -> Result<Counters, DecodeError> {
         Ok(Counters {
-            table: Packed::decode(input, "counters", len, width)?,
+            table: Packed::decode(input, name, len, width)?,
             len,
             k,
         })

@@ -9,6 +9,8 @@
 //! | [`Counting`] | anywhere, 4-bit counters in their place: keys can be removed | up to k | 38.37 |
 //! | [`VariableIncrement`] | anywhere, 6-bit counters to which each key adds a step of its own | up to k | 24.73 |
 //! | [`BloomG`] | in two words (or g) of 64 bits | 2 | 9.98 |
+//! | [`Spectral`], [`SpectralMinimal`] | anywhere, 8-bit counters that tell how often a key came | up to k | 76.74 |
+//! | [`SpectralRecurring`] | the same, with a second array for doubtful keys | up to k | 115.1 |
 //! | [`SplitBlock512`] | one in each of 8 lanes of a 512-bit block | 1 | 10.10 |
 //! | [`SplitBlock256`] | one in each of 8 lanes of a 256-bit block, as in Parquet | 1 | 10.53 |
 //! | [`Compressed`] | anywhere, in a file that is coded | up to 2 | 18.98, in its file 8.90 |
@@ -25,6 +27,11 @@ mod counting;
 mod counting_pair;
 mod scalable;
 mod sieve;
+mod counters;
+mod counting;
+mod counting_pair;
+mod sieve;
+mod spectral;
 mod split_block;
 mod standard;
 mod variable_increment;
@@ -34,6 +41,9 @@ pub use compressed::Compressed;
 pub use counting::Counting;
 pub use counting_pair::CountingPair;
 pub use scalable::Scalable;
+pub use counting::Counting;
+pub use counting_pair::CountingPair;
+pub use spectral::{Spectral, SpectralMinimal, SpectralRecurring};
 pub use split_block::{Lane, SplitBlock, SplitBlock256, SplitBlock512};
 pub use standard::Bloom;
 pub use variable_increment::VariableIncrement;

@@ -207,6 +207,10 @@ const LARGER: &[(&str, f64)] = &[
     ("variable_increment", 3.75),
     // Memory for a smaller file: 18.98 bits where 6.64 are the least.
     ("compressed", 2.87),
+    // Eight bits for each of a Bloom filter's, and half as many again.
+    ("spectral", 11.6),
+    ("spectral_minimal", 11.6),
+    ("spectral_recurring", 17.4),
 ];
 
 /// Between the least that any filter can have and a small multiple of it. Each kind's own formula is tested beside it.
