@@ -10,17 +10,20 @@
 //! | [`SplitBlock256`] | one in each of 8 lanes of a 256-bit block, as in Parquet | 1 | 10.53 |
 //! | [`Compressed`] | anywhere, in a file that is coded | up to 2 | 18.98, in its file 8.90 |
 //! | [`Scalable`] | anywhere in each of a growing list of filters | up to k a filter | 13.53, then 16.24 after ten |
+//! | [`Folded`] | anywhere in each of a few halving pairs | up to k a pair | 13.90 |
 //!
 //! Fewer lines cost space: the keys do not spread evenly over blocks, and the fuller blocks err more often.
 
 use crate::bits::fastrange;
 
 mod compressed;
+mod folded;
 mod scalable;
 mod split_block;
 mod standard;
 
 pub use compressed::Compressed;
+pub use folded::Folded;
 pub use scalable::Scalable;
 pub use split_block::{Lane, SplitBlock, SplitBlock256, SplitBlock512};
 pub use standard::Bloom;
