@@ -28,6 +28,7 @@ pub static KINDS: &[KindInfo] = &[
     KindInfo::of::<bloom::SplitBlock256>(),
     KindInfo::of::<bloom::Compressed>(),
     KindInfo::of::<bloom::Scalable>(),
+    KindInfo::of::<bloom::Folded>(),
     KindInfo::of::<chained::TinySet>(),
     KindInfo::of::<chained::TinySetRemovable>(),
     KindInfo::of::<cuckoo::Cuckoo>(),

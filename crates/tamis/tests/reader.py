@@ -377,10 +377,49 @@ class Scalable(Kind):
         return any(slice.contains(mix(h + i * GOLDEN_RATIO & MASK)) for i, slice in self.slices)
 
 
+class Folded(Kind):
+    name, parameters = "folded", 4
+
+    def __init__(self, s: int, k: int, f: int, t: int) -> None:
+        need(1 <= k <= 64, "parameter 1", f"k is {k}, not 1 to 64")
+        need(f <= 16, "parameter 2", f"{f} folds, more than 16")
+        need(64 <= s <= 2**62 and s % (64 << f) == 0, "parameter 0", f"{s} buckets, not a multiple of {64 << f} to 2^62")
+        need(f == 0 or 2 * (s >> f) >= 4096, "parameter 0", f"{s} buckets are too few for {f} folds")
+        need(t >= 1 and t % (1 << f) == 0, "parameter 3", f"sides of {t} keys, not a multiple of {1 << f}")
+        self.s, self.k, self.f, self.t = s, k, f, t
+
+    def whole(self, sizes: list[int]) -> tuple[int, ...]:
+        levels = len(sizes) - 1
+        need(1 <= levels <= self.f + 1, "byte 40", f"{len(sizes)} sections, not a table and 1 to {self.f + 1} levels")
+        return (16 * levels, *((self.s >> j) // 4 for j in range(levels)))
+
+    def check(self, keys: int) -> None:
+        rows = list(struct.iter_unpack("<2Q", self.sections[0]))
+        for j, (a, b) in enumerate(rows):
+            t, newest = self.t >> j, j + 1 == len(rows)
+            need(a > 0 or j == 0, f"section 0, row {j}", "a level without keys")
+            need(a >= t or newest and b == 0, f"section 0, row {j}", f"A has {a} keys, fewer than {t}")
+            need(b >= t or newest, f"section 0, row {j}", f"B has {b} keys, fewer than {t}")
+        held = min(sum(a + b for a, b in rows), MASK)
+        need(held == keys, "section 0", f"{held} keys in the sides, but the header counts {keys}")
+
+    def contains(self, h: int) -> bool:
+        for j, level in enumerate(self.sections[1:]):
+            x, sides = h, 3
+            for _ in range(self.k):
+                i = scale(x, self.s >> j)
+                sides &= bit(level, 2 * i) | bit(level, 2 * i + 1) << 1
+                x = x * GOLDEN_RATIO & MASK
+                x ^= x >> 32
+            if sides:
+                return True
+        return False
+
+
 ALL: list[type[Kind]] = [
     Bloom, SplitBlock, SplitBlock256, Cuckoo, BinaryFuse8, BinaryFuse16, BinaryFuse32, TinySet, TinySetRemovable, BloomG,
 ]
-KINDS = dict(enumerate(ALL, 1)) | {20: Compressed, 21: Scalable}
+KINDS = dict(enumerate(ALL, 1)) | {20: Compressed, 21: Scalable, 24: Folded}
 
 
 def field(section: bytes, i: int, width: int) -> int:

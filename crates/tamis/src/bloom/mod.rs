@@ -15,6 +15,7 @@
 //! | [`SplitBlock256`] | one in each of 8 lanes of a 256-bit block, as in Parquet | 1 | 10.53 |
 //! | [`Compressed`] | anywhere, in a file that is coded | up to 2 | 18.98, in its file 8.90 |
 //! | [`Scalable`] | anywhere in each of a growing list of filters | up to k a filter | 13.53, then 16.24 after ten |
+//! | [`Folded`] | anywhere in each of a few halving pairs | up to k a pair | 13.90 |
 //!
 //! Fewer lines cost space: the keys do not spread evenly over blocks, and the fuller blocks err more often.
 
@@ -25,6 +26,7 @@ mod compressed;
 mod counters;
 mod counting;
 mod counting_pair;
+mod folded;
 mod scalable;
 mod sieve;
 mod counters;
@@ -40,6 +42,7 @@ pub use bloom_g::BloomG;
 pub use compressed::Compressed;
 pub use counting::Counting;
 pub use counting_pair::CountingPair;
+pub use folded::Folded;
 pub use scalable::Scalable;
 pub use counting::Counting;
 pub use counting_pair::CountingPair;

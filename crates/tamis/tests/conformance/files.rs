@@ -291,6 +291,11 @@ pub(crate) fn golden_variants() {
             "binary_fuse8:capacity=400,fpr=0.01,arity=4,shards=40",
             Hashing::default(),
         ),
+        (
+            "folds",
+            "folded:capacity=3000,fpr=0.01,folds=1",
+            Hashing::default(),
+        ),
     ] {
         pin(
             &format!("variant-{name}"),

@@ -9,7 +9,7 @@ use tamis::testing::size_of_box;
 use tamis::{AnyFilter, Config, Filter, KINDS, KindInfo, math};
 
 use crate::support::counting::live;
-use crate::support::{config, hash, hashes, made, must};
+use crate::support::{config, hash, hashes, hits, made, must};
 
 type Work = fn(&KindInfo);
 
@@ -227,6 +227,15 @@ pub(crate) fn size_by_formula(info: &'static KindInfo) {
     assert!(
         ratio >= 1.0,
         "{config}: {bits} bits are fewer than any filter can have, {least}"
+    );
+    // What is measured cannot be better than n·log2(1/rate) = bits either: then a filter does not count all its bits.
+    let queries = 300_000;
+    let forced = (-bits / n as f64).exp2();
+    let (low, _) = math::binomial_interval(queries, forced, 1e-9);
+    let found = hits(filter, 54, queries);
+    assert!(
+        found >= low,
+        "{config}: {found} hits in {queries}, and {low} are the fewest that {bits} bits can have"
     );
     assert!(
         ratio <= most,
