@@ -22,6 +22,7 @@
 //! | keys arriving over time, the smallest | [`TinySet`], or [`TinySetRemovable`] if some leave again |
 //! | to remove keys, or to count copies | [`Cuckoo`] |
 //! | to unite filters, or to estimate the size of a set | [`Bloom`] |
+//! | the keys of the last minutes, or of the last million insertions | [`Sliding`] |
 //! | the bits of a Parquet file | [`SplitBlock256`] |
 //!
 //! # Keys or hashes

@@ -20,6 +20,7 @@ pub static KINDS: &[KindInfo] = &[
     KindInfo::of::<bloom::Bloom>(),
     KindInfo::of::<bloom::SplitBlock512>(),
     KindInfo::of::<bloom::SplitBlock256>(),
+    KindInfo::of::<bloom::Sliding>(),
     KindInfo::of::<chained::TinySet>(),
     KindInfo::of::<chained::TinySetRemovable>(),
     KindInfo::of::<cuckoo::Cuckoo>(),
@@ -41,6 +42,8 @@ pub struct KindInfo {
     pub about: &'static str,
     /// The source file of the algorithm, below `crates/tamis/src`.
     pub source: &'static str,
+    /// Whether it forgets by itself: only the last `capacity` insertions are sure to be found.
+    pub window: bool,
     /// The parameters that a configuration may give beside capacity and rate.
     pub params: &'static [Param],
     build: fn(&Config, &mut [u64]) -> Result<AnyFilter, BuildError>,
@@ -69,6 +72,7 @@ impl KindInfo {
             version: F::VERSION,
             about: F::ABOUT,
             source: F::SOURCE,
+            window: F::WINDOW,
             params: F::PARAMS,
             build: |config, hashes| F::build(config, hashes).map(AnyFilter::new),
             decode: |input| F::decode(input).map(AnyFilter::new),

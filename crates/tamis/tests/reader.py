@@ -96,6 +96,14 @@ class Kind:
         raise NotImplementedError
 
 
+def places(h: int, n: int, k: int) -> Iterator[int]:
+    """The places of a key in the Bloom family."""
+    for _ in range(k):
+        yield scale(h, n)
+        h = h * GOLDEN_RATIO & MASK
+        h ^= h >> 32
+
+
 class Bloom(Kind):
     name, parameters = "bloom", 2
 
@@ -105,12 +113,7 @@ class Bloom(Kind):
         self.m, self.k, self.lengths = m, k, (m // 8,)
 
     def contains(self, h: int) -> bool:
-        for _ in range(self.k):
-            if not bit(self.sections[0], scale(h, self.m)):
-                return False
-            h = h * GOLDEN_RATIO & MASK
-            h ^= h >> 32
-        return True
+        return all(bit(self.sections[0], place) for place in places(h, self.m, self.k))
 
 
 class SplitBlock(Kind):
@@ -264,10 +267,47 @@ class TinySetRemovable(TinySet):
     name, flags = "tinyset_removable", 2
 
 
+class Sliding(Kind):
+    name, parameters = "sliding", 5
+
+    def __init__(self, m: int, k: int, generations: int, share: int, seconds: int) -> None:
+        need(64 <= m <= 2**58 and m % 64 == 0, "parameter 0", f"{m} places, not a multiple of 64 from 64 to 2^58")
+        need(1 <= k <= 64, "parameter 1", f"k is {k}, not 1 to 64")
+        need(1 <= generations <= 15, "parameter 2", f"{generations} generations, not 1 to 15")
+        need(share >= 1, "parameter 3", "no insertions in a generation")
+        need(seconds <= 2**32, "parameter 4", f"{seconds} seconds, more than 2^32")
+        self.m, self.k, self.w, self.share, self.seconds = m, k, generations + 1, share, seconds
+        self.lengths = (-(-m * self.w // 8) + 7, -(-m // 4096) * 8, (4 + 2 * self.w) * 8)
+
+    def check(self, keys: int) -> None:
+        fields, flags, state = self.sections
+        need(not any(fields[self.m * self.w // 8 :]), "section 0", "bits after the last field are set")
+        self.r, turn, clock, since, *slices = struct.unpack(f"<{4 + 2 * self.w}Q", state)
+        need(self.r < 2 * self.w, "section 2", f"{self.r} generations begun, not fewer than {2 * self.w}")
+        need(turn <= min(self.share, slices[2 * (self.r % self.w)]), "section 2", f"turn {turn} is too large")
+        need(sum(slices[::2]) == keys, "section 2", f"the slices do not hold {keys} keys")
+        latest = max(clock, since, *slices[1::2])
+        need(latest <= (clock + 1 if self.seconds else 0), "section 2", f"a time of {latest} is after the clock's")
+        blocks = self.m // 64
+        swept = min(blocks, turn * -(-blocks // self.share))
+        need(all(self.valid(b) for b in range(swept)), "section 1", "a block is not valid that must be")
+        need(int.from_bytes(flags, "little") >> blocks == 0, "section 1", "flags after the last block are set")
+
+    def valid(self, block: int) -> bool:
+        return bit(self.sections[1], block) == self.r % 2
+
+    def contains(self, h: int) -> bool:
+        at = list(places(h, self.m, self.k))
+        return any(
+            all(bit(self.sections[0], p * self.w + s) and (s != self.r % self.w or self.valid(p // 64)) for p in at)
+            for s in range(self.w)
+        )
+
+
 ALL: list[type[Kind]] = [
     Bloom, SplitBlock, SplitBlock256, Cuckoo, BinaryFuse8, BinaryFuse16, BinaryFuse32, TinySet, TinySetRemovable,
 ]
-KINDS = dict(enumerate(ALL, 1))
+KINDS = dict(enumerate(ALL, 1)) | {22: Sliding}
 
 
 class Filter:

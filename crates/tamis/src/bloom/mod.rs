@@ -10,12 +10,16 @@
 //! | [`SplitBlock256`] | one in each of 8 lanes of a 256-bit block, as in Parquet | 1 | 10.53 |
 //!
 //! Fewer lines cost space: the keys do not spread evenly over blocks, and the fuller blocks err more often.
+//!
+//! One kind forgets on purpose: [`Sliding`] keeps the last n insertions, or those of the last minutes.
 
 use crate::bits::fastrange;
 
+mod sliding;
 mod split_block;
 mod standard;
 
+pub use sliding::Sliding;
 pub use split_block::{Lane, SplitBlock, SplitBlock256, SplitBlock512};
 pub use standard::Bloom;
 

@@ -311,6 +311,23 @@ pub(crate) fn golden_removed() {
     compare("variant-removed", &config, 400, &filter);
 }
 
+/// A window in the middle of a generation, which has cleared its slice in a part of the blocks only.
+pub(crate) fn golden_window() {
+    let config: Config = "sliding:capacity=400,fpr=0.01".parse().unwrap();
+    let mut filter: Any = Keyed::new(&config).unwrap();
+    let old = (0..200).map(|i| format!("old-{i}"));
+    for key in old.chain((0..450).map(|i| format!("present-{i}"))) {
+        let hash = filter.hash(&key);
+        filter
+            .filter_mut()
+            .as_insert()
+            .unwrap()
+            .insert(hash)
+            .unwrap();
+    }
+    compare("variant-window", &config, 450, &filter);
+}
+
 /// Holds a file of as many keys as its capacity to its golden one, and returns its length.
 fn pin(name: &str, config: &Config, hashing: Hashing) -> usize {
     let keys = config.get_capacity();
