@@ -21,6 +21,7 @@ pub static KINDS: &[KindInfo] = &[
     KindInfo::of::<bloom::SplitBlock512>(),
     KindInfo::of::<bloom::SplitBlock256>(),
     KindInfo::of::<bloom::Sliding>(),
+    KindInfo::of::<bloom::AgePartitioned>(),
     KindInfo::of::<chained::TinySet>(),
     KindInfo::of::<chained::TinySetRemovable>(),
     KindInfo::of::<cuckoo::Cuckoo>(),

@@ -304,10 +304,38 @@ class Sliding(Kind):
         )
 
 
+class AgePartitioned(Kind):
+    name, parameters = "age_partitioned", 6
+
+    def __init__(self, m: int, k: int, l: int, g: int, turn: int, shifts: int) -> None:
+        need(64 <= m <= 2**60 and m % 64 == 0, "parameter 0", f"{m} bits, not a multiple of 64 from 64 to 2^60")
+        need(1 <= k <= 64, "parameter 1", f"k is {k}, not 1 to 64")
+        need(1 <= l <= 1024, "parameter 2", f"l is {l}, not 1 to 1024")
+        need(1 <= g, "parameter 3", "no insertions in a generation")
+        need(turn <= g, "parameter 4", f"{turn} insertions since the last shift, more than {g}")
+        need(shifts < k * (k + l), "parameter 5", f"{shifts} shifts, not fewer than {k * (k + l)}")
+        self.m, self.k, self.l, self.g, self.turn, self.shifts = m, k, l, g, turn, shifts
+        self.lengths = (m // 8 * (k + l),)
+
+    def check(self, keys: int) -> None:
+        need((self.turn == 0) == (keys == 0) and self.turn <= keys, "parameter 4", f"{self.turn} is not for {keys} keys")
+        whole = keys - self.turn
+        need(whole % self.g == 0 and whole <= self.l * self.g, "header", f"{keys} keys are not whole generations")
+
+    def contains(self, h: int) -> bool:
+        at, run = list(places(h, self.m, self.k)), 0
+        for a in range(self.k + self.l):
+            c = self.shifts - a
+            run = run + 1 if bit(self.sections[0], c % (self.k + self.l) * self.m + at[c % self.k]) else 0
+            if run == self.k:
+                return True
+        return False
+
+
 ALL: list[type[Kind]] = [
     Bloom, SplitBlock, SplitBlock256, Cuckoo, BinaryFuse8, BinaryFuse16, BinaryFuse32, TinySet, TinySetRemovable,
 ]
-KINDS = dict(enumerate(ALL, 1)) | {22: Sliding}
+KINDS = dict(enumerate(ALL, 1)) | {22: Sliding, 23: AgePartitioned}
 
 
 class Filter:

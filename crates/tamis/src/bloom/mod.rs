@@ -11,14 +11,17 @@
 //!
 //! Fewer lines cost space: the keys do not spread evenly over blocks, and the fuller blocks err more often.
 //!
-//! One kind forgets on purpose: [`Sliding`] keeps the last n insertions, or those of the last minutes.
+//! Two kinds forget on purpose: [`Sliding`] keeps the last n insertions, or those of the last minutes;
+//! [`AgePartitioned`] keeps the last n insertions and lets go of older ones sooner.
 
 use crate::bits::fastrange;
 
+mod age_partitioned;
 mod sliding;
 mod split_block;
 mod standard;
 
+pub use age_partitioned::AgePartitioned;
 pub use sliding::Sliding;
 pub use split_block::{Lane, SplitBlock, SplitBlock256, SplitBlock512};
 pub use standard::Bloom;
