@@ -6,7 +6,8 @@
 //!
 //! The laws, which the conformance suite tests for every registered kind:
 //!
-//! - A hash that was inserted (and not removed since) is contained. Always.
+//! - A hash that was inserted (and not removed since) is contained. Always. (A window kind, [`Kind::WINDOW`], promises
+//!   it for the last `capacity` insertions, and forgets older ones on purpose.)
 //! - A hash that was not inserted is contained with probability [`fpr`](Filter::fpr).
 //! - An empty filter contains nothing.
 //! - An operation that returns an error has changed nothing.
@@ -128,6 +129,8 @@ pub trait Kind: Filter + Clone + Sized {
     const ABOUT: &'static str;
     /// The source file of the algorithm, for the table of kinds.
     const SOURCE: &'static str;
+    /// Whether it forgets by itself: only the last `capacity` insertions are sure to be found, and older ones leave.
+    const WINDOW: bool = false;
     /// The parameters that a configuration may give beside capacity and rate.
     const PARAMS: &'static [Param] = &[];
 

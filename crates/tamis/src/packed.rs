@@ -82,6 +82,27 @@ impl Packed {
         bytes.copy_from_slice(&word.to_le_bytes());
     }
 
+    /// Clears the bits that `keep` lacks in each of the 64 fields from number `64 · block` on.
+    #[inline(always)]
+    pub(crate) fn keep_in_block(&mut self, block: u64, keep: u64) {
+        // 64 fields are exactly `width` words; what is kept repeats along them with the period of a field.
+        let mut pattern = u128::from(keep & low_mask(self.width));
+        let mut filled = self.width;
+        while filled < 128 {
+            pattern |= pattern << filled;
+            filled *= 2;
+        }
+        let bytes = 8 * self.width as usize;
+        let start = block as usize * bytes;
+        let words = self.bytes.make_mut()[start..start + bytes]
+            .as_chunks_mut()
+            .0;
+        for (bit, bytes) in (0..).step_by(64).zip(words) {
+            let kept = u64::from_le_bytes(*bytes) & (pattern >> (bit % self.width)) as u64;
+            *bytes = kept.to_le_bytes();
+        }
+    }
+
     /// All fields in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = u64> {
         (0..self.len).map(|field| self.get(field))
@@ -149,6 +170,25 @@ mod tests {
                 }
                 assert!(packed.iter().eq((0..len).map(value)), "{width} bits");
             }
+        }
+    }
+
+    #[test]
+    fn a_block_keeps_the_same_bits_of_each_of_its_fields() {
+        for width in 1..=57 {
+            let value = |i: u64| mix64(i << 8 | u64::from(width)) & low_mask(width);
+            let keep = mix64(u64::from(width));
+            let mut packed = Packed::zeroed(192, width).unwrap();
+            (0..192).for_each(|i| packed.set(i, value(i)));
+            packed.keep_in_block(1, keep);
+            let kept = |i| {
+                if i / 64 == 1 {
+                    value(i) & keep
+                } else {
+                    value(i)
+                }
+            };
+            assert!(packed.iter().eq((0..192).map(kept)), "{width} bits");
         }
     }
 

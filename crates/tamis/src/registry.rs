@@ -29,6 +29,8 @@ pub static KINDS: &[KindInfo] = &[
     KindInfo::of::<bloom::Compressed>(),
     KindInfo::of::<bloom::Scalable>(),
     KindInfo::of::<bloom::Folded>(),
+    KindInfo::of::<bloom::Sliding>(),
+    KindInfo::of::<bloom::AgePartitioned>(),
     KindInfo::of::<chained::TinySet>(),
     KindInfo::of::<chained::TinySetRemovable>(),
     KindInfo::of::<cuckoo::Cuckoo>(),
@@ -50,6 +52,8 @@ pub struct KindInfo {
     pub about: &'static str,
     /// The source file of the algorithm, below `crates/tamis/src`.
     pub source: &'static str,
+    /// Whether it forgets by itself: only the last `capacity` insertions are sure to be found.
+    pub window: bool,
     /// The parameters that a configuration may give beside capacity and rate.
     pub params: &'static [Param],
     build: fn(&Config, &mut [u64]) -> Result<AnyFilter, BuildError>,
@@ -78,6 +82,7 @@ impl KindInfo {
             version: F::VERSION,
             about: F::ABOUT,
             source: F::SOURCE,
+            window: F::WINDOW,
             params: F::PARAMS,
             build: |config, hashes| F::build(config, hashes).map(AnyFilter::new),
             decode: |input| F::decode(input).map(AnyFilter::new),

@@ -19,7 +19,7 @@ use proptest::test_runner::RngSeed;
 use tamis::testing::repair_checksums;
 use tamis::{AnyFilter, BuildErrorKind, Config, Filter, KINDS, Keyed, KindInfo};
 
-use support::{bytes, config, hash, hashes, made, must};
+use support::{assert_len, bytes, config, hash, hashes, made, must, promised};
 
 type Any = Keyed<AnyFilter>;
 
@@ -75,6 +75,8 @@ struct Pair {
     config: Config,
     filter: AnyFilter,
     model: HashMap<u8, u64>,
+    /// Every insertion in its order: window kinds promise the last ones.
+    order: Vec<u8>,
 }
 
 impl Pair {
@@ -86,7 +88,13 @@ impl Pair {
             config,
             filter,
             model: HashMap::new(),
+            order: Vec::new(),
         }
+    }
+
+    fn inserted(&mut self, number: u8) {
+        *self.model.entry(number).or_default() += 1;
+        self.order.push(number);
     }
 
     fn apply(&mut self, op: &Op) {
@@ -108,7 +116,7 @@ impl Pair {
     fn insert(&mut self, number: u8) {
         let before = bytes(&self.filter);
         match self.filter.as_insert().unwrap().insert(key(number)) {
-            Ok(()) => *self.model.entry(number).or_default() += 1,
+            Ok(()) => self.inserted(number),
             Err(_) => assert_eq!(bytes(&self.filter), before, "changed by a refusal"),
         }
     }
@@ -118,7 +126,7 @@ impl Pair {
         let result = self.filter.as_insert().unwrap().insert_batch(&keys);
         let accepted = result.map_or_else(|full| full.accepted(), |()| keys.len());
         for &number in &numbers[..accepted] {
-            *self.model.entry(number).or_default() += 1;
+            self.inserted(number);
         }
     }
 
@@ -144,7 +152,7 @@ impl Pair {
         match self.filter.try_merge(other.filter()) {
             Ok(()) => {
                 for &number in numbers {
-                    *self.model.entry(number).or_default() += 1;
+                    self.inserted(number);
                 }
             }
             Err(_) => assert_eq!(bytes(&self.filter), before, "changed by a refusal"),
@@ -152,10 +160,12 @@ impl Pair {
     }
 
     fn check(&self) {
-        assert_eq!(self.filter.len(), self.model.values().sum::<u64>());
+        let (capacity, held) = (self.config.get_capacity(), self.model.values().sum());
+        assert_len(self.info, capacity, &self.filter, held, self.info.name);
+        let promised = promised(self.info, capacity, &self.order);
         for (&number, &copies) in &self.model {
             assert!(
-                copies == 0 || self.filter.contains(key(number)),
+                copies == 0 || !promised.contains(&number) || self.filter.contains(key(number)),
                 "{number} is denied"
             );
             if let Some(count) = self.filter.as_count() {

@@ -112,6 +112,14 @@ class Kind:
         raise NotImplementedError
 
 
+def places(h: int, n: int, k: int) -> Iterator[int]:
+    """The places of a key in the Bloom family."""
+    for _ in range(k):
+        yield scale(h, n)
+        h = h * GOLDEN_RATIO & MASK
+        h ^= h >> 32
+
+
 class Bloom(Kind):
     name, parameters = "bloom", 2
 
@@ -121,12 +129,7 @@ class Bloom(Kind):
         self.m, self.k, self.lengths = m, k, (m // 8,)
 
     def contains(self, h: int) -> bool:
-        for _ in range(self.k):
-            if not bit(self.sections[0], scale(h, self.m)):
-                return False
-            h = h * GOLDEN_RATIO & MASK
-            h ^= h >> 32
-        return True
+        return all(bit(self.sections[0], place) for place in places(h, self.m, self.k))
 
 
 class SplitBlock(Kind):
@@ -412,6 +415,67 @@ class Folded(Kind):
                 x = x * GOLDEN_RATIO & MASK
                 x ^= x >> 32
             if sides:
+class Sliding(Kind):
+    name, parameters = "sliding", 5
+
+    def __init__(self, m: int, k: int, generations: int, share: int, seconds: int) -> None:
+        need(64 <= m <= 2**58 and m % 64 == 0, "parameter 0", f"{m} places, not a multiple of 64 from 64 to 2^58")
+        need(1 <= k <= 64, "parameter 1", f"k is {k}, not 1 to 64")
+        need(1 <= generations <= 15, "parameter 2", f"{generations} generations, not 1 to 15")
+        need(share >= 1, "parameter 3", "no insertions in a generation")
+        need(seconds <= 2**32, "parameter 4", f"{seconds} seconds, more than 2^32")
+        self.m, self.k, self.w, self.share, self.seconds = m, k, generations + 1, share, seconds
+        self.lengths = (-(-m * self.w // 8) + 7, -(-m // 4096) * 8, (4 + 2 * self.w) * 8)
+
+    def check(self, keys: int) -> None:
+        fields, flags, state = self.sections
+        need(not any(fields[self.m * self.w // 8 :]), "section 0", "bits after the last field are set")
+        self.r, turn, clock, since, *slices = struct.unpack(f"<{4 + 2 * self.w}Q", state)
+        need(self.r < 2 * self.w, "section 2", f"{self.r} generations begun, not fewer than {2 * self.w}")
+        need(turn <= min(self.share, slices[2 * (self.r % self.w)]), "section 2", f"turn {turn} is too large")
+        need(sum(slices[::2]) == keys, "section 2", f"the slices do not hold {keys} keys")
+        latest = max(clock, since, *slices[1::2])
+        need(latest <= (clock + 1 if self.seconds else 0), "section 2", f"a time of {latest} is after the clock's")
+        blocks = self.m // 64
+        swept = min(blocks, turn * -(-blocks // self.share))
+        need(all(self.valid(b) for b in range(swept)), "section 1", "a block is not valid that must be")
+        need(int.from_bytes(flags, "little") >> blocks == 0, "section 1", "flags after the last block are set")
+
+    def valid(self, block: int) -> bool:
+        return bit(self.sections[1], block) == self.r % 2
+
+    def contains(self, h: int) -> bool:
+        at = list(places(h, self.m, self.k))
+        return any(
+            all(bit(self.sections[0], p * self.w + s) and (s != self.r % self.w or self.valid(p // 64)) for p in at)
+            for s in range(self.w)
+        )
+
+
+class AgePartitioned(Kind):
+    name, parameters = "age_partitioned", 6
+
+    def __init__(self, m: int, k: int, l: int, g: int, turn: int, shifts: int) -> None:
+        need(64 <= m <= 2**60 and m % 64 == 0, "parameter 0", f"{m} bits, not a multiple of 64 from 64 to 2^60")
+        need(1 <= k <= 64, "parameter 1", f"k is {k}, not 1 to 64")
+        need(1 <= l <= 1024, "parameter 2", f"l is {l}, not 1 to 1024")
+        need(1 <= g, "parameter 3", "no insertions in a generation")
+        need(turn <= g, "parameter 4", f"{turn} insertions since the last shift, more than {g}")
+        need(shifts < k * (k + l), "parameter 5", f"{shifts} shifts, not fewer than {k * (k + l)}")
+        self.m, self.k, self.l, self.g, self.turn, self.shifts = m, k, l, g, turn, shifts
+        self.lengths = (m // 8 * (k + l),)
+
+    def check(self, keys: int) -> None:
+        need((self.turn == 0) == (keys == 0) and self.turn <= keys, "parameter 4", f"{self.turn} is not for {keys} keys")
+        whole = keys - self.turn
+        need(whole % self.g == 0 and whole <= self.l * self.g, "header", f"{keys} keys are not whole generations")
+
+    def contains(self, h: int) -> bool:
+        at, run = list(places(h, self.m, self.k)), 0
+        for a in range(self.k + self.l):
+            c = self.shifts - a
+            run = run + 1 if bit(self.sections[0], c % (self.k + self.l) * self.m + at[c % self.k]) else 0
+            if run == self.k:
                 return True
         return False
 
@@ -508,6 +572,7 @@ class SpectralRecurring(Spectral):
 
 
 KINDS |= {17: Spectral, 18: SpectralMinimal, 19: SpectralRecurring}
+KINDS = dict(enumerate(ALL, 1)) | {22: Sliding, 23: AgePartitioned}
 
 
 class Filter:

@@ -18,9 +18,13 @@
 //! | [`Folded`] | anywhere in each of a few halving pairs | up to k a pair | 13.90 |
 //!
 //! Fewer lines cost space: the keys do not spread evenly over blocks, and the fuller blocks err more often.
+//!
+//! Two kinds forget on purpose: [`Sliding`] keeps the last n insertions, or those of the last minutes;
+//! [`AgePartitioned`] keeps the last n insertions and lets go of older ones sooner.
 
 use crate::bits::fastrange;
 
+mod age_partitioned;
 mod bloom_g;
 mod compressed;
 mod counters;
@@ -29,23 +33,20 @@ mod counting_pair;
 mod folded;
 mod scalable;
 mod sieve;
-mod counters;
-mod counting;
-mod counting_pair;
-mod sieve;
+mod sliding;
 mod spectral;
 mod split_block;
 mod standard;
 mod variable_increment;
 
+pub use age_partitioned::AgePartitioned;
 pub use bloom_g::BloomG;
 pub use compressed::Compressed;
 pub use counting::Counting;
 pub use counting_pair::CountingPair;
 pub use folded::Folded;
 pub use scalable::Scalable;
-pub use counting::Counting;
-pub use counting_pair::CountingPair;
+pub use sliding::Sliding;
 pub use spectral::{Spectral, SpectralMinimal, SpectralRecurring};
 pub use split_block::{Lane, SplitBlock, SplitBlock256, SplitBlock512};
 pub use standard::Bloom;

@@ -137,6 +137,37 @@ pub fn generations_bits_per_key(fpr: f64, generations: u32) -> f64 {
     (g + 1.0) / g * bloom_bits_per_key(share_of_fpr(fpr, generations.saturating_add(1)))
 }
 
+/// False-positive rate of several Bloom filters that share their `k` places.
+///
+/// `fields[v]` is the number of places at which exactly the filters in the
+/// bit set v have a one. A key is found when one filter has a one at all its
+/// places: by inclusion and exclusion, `sum over sets T of filters of
+/// (-1)^(|T| + 1) f_T^k`, with `f_T` the share of places at which all of T
+/// have a one. Exact for places drawn independently, even where the filters
+/// hold the same keys. 0 when there are no places. The length must be a power
+/// of two; the counts are used up.
+pub fn shared_places_fpr(fields: &mut [u64], k: u32) -> f64 {
+    let places: u64 = fields.iter().sum();
+    if places == 0 {
+        return 0.0;
+    }
+    // Counts of exactly v become counts of at least v.
+    let mut bit = 1;
+    while bit < fields.len() {
+        for set in 0..fields.len() {
+            if set & bit == 0 {
+                fields[set] += fields[set | bit];
+            }
+        }
+        bit *= 2;
+    }
+    let terms = fields.iter().enumerate().skip(1).map(|(set, &count)| {
+        let all = (count as f64 / places as f64).powf(f64::from(k));
+        if set.count_ones() % 2 == 1 { all } else { -all }
+    });
+    terms.sum::<f64>().clamp(0.0, 1.0)
+}
+
 /// False-positive rate of an age-partitioned Bloom filter.
 ///
 /// Chance of `k` matching slices in a row among `k + l`, slice i being filled
@@ -147,21 +178,106 @@ pub fn apbf_fpr(k: u32, l: u32) -> f64 {
     if !(1..=256).contains(&k) || l > 1 << 16 {
         return f64::NAN;
     }
-    // run[j]: the last j slices matched and no k in a row did so far.
-    let mut run = vec![0.0; k as usize];
-    run[0] = 1.0;
-    let mut found = 0.0;
-    for slice in 0..k + l {
-        let young = f64::from(slice.min(k - 1) + 1) / f64::from(k);
-        let fill = -(-LN_2 * young).exp_m1();
-        let total: f64 = run.iter().sum();
-        found += run[k as usize - 1] * fill;
-        for j in (1..k as usize).rev() {
-            run[j] = run[j - 1] * fill;
-        }
-        run[0] = total * (1.0 - fill);
+    run_fpr((0..k + l).map(|slice| apbf_fill(k, slice)), k)
+}
+
+/// Fill of a slice of an age-partitioned filter at the end of a generation.
+fn apbf_fill(k: u32, slice: u32) -> f64 {
+    let young = f64::from(slice.min(k - 1) + 1) / f64::from(k);
+    -(-LN_2 * young).exp_m1()
+}
+
+/// Chance of `k` slices in a row that all match, each with a chance of its own.
+///
+/// Followed slice by slice as the chain of the current run, which has k
+/// states. 1 when `k` is 0.
+pub fn run_fpr(fills: impl IntoIterator<Item = f64>, k: u32) -> f64 {
+    if k == 0 {
+        return 1.0;
     }
-    found
+    let mut chain = RunChain::new(k);
+    fills.into_iter().for_each(|fill| chain.step(fill));
+    chain.found
+}
+
+struct RunChain {
+    /// At j: the last j slices matched and no k in a row did so far.
+    run: Vec<f64>,
+    found: f64,
+}
+
+impl RunChain {
+    fn new(k: u32) -> RunChain {
+        let mut run = vec![0.0; k as usize];
+        run[0] = 1.0;
+        RunChain { run, found: 0.0 }
+    }
+
+    fn step(&mut self, fill: f64) {
+        let last = self.run.len() - 1;
+        let total: f64 = self.run.iter().sum();
+        self.found += self.run[last] * fill;
+        for j in (1..=last).rev() {
+            self.run[j] = self.run[j - 1] * fill;
+        }
+        self.run[0] = total * (1.0 - fill);
+    }
+}
+
+/// Most generations of an age-partitioned filter that is sized by its rate.
+const MAX_L: u32 = 1024;
+
+/// The most generations at which an age-partitioned filter meets `fpr`.
+///
+/// The largest `l` up to 1024 with [`apbf_fpr`] of `k` and `l` at most `fpr`:
+/// more generations take less space and have a higher rate. `None` where not
+/// even one does, or `k` is none of 1..=256.
+pub fn apbf_generations(fpr: f64, k: u32) -> Option<u32> {
+    if !(1..=256).contains(&k) {
+        return None;
+    }
+    let mut chain = RunChain::new(k);
+    (0..k).for_each(|slice| chain.step(apbf_fill(k, slice)));
+    let mut l = 0;
+    while l < MAX_L {
+        chain.step(apbf_fill(k, k + l));
+        if !(chain.found <= fpr) {
+            break;
+        }
+        l += 1;
+    }
+    (l > 0).then_some(l)
+}
+
+/// Slices per key and generations of the smallest age-partitioned filter.
+///
+/// Least [`apbf_bits_per_key`] over `k` up to 64, each with its
+/// [`apbf_generations`]. `None` unless `0 < fpr < 1` and some `k` is enough.
+pub fn apbf_size(fpr: f64) -> Option<(u32, u32)> {
+    if !is_rate(fpr) {
+        return None;
+    }
+    let mut best: Option<(f64, u32, u32)> = None;
+    for k in 1..=64 {
+        // A key has k bits in half-full slices, however many generations there are.
+        if best.is_some_and(|(bits, ..)| f64::from(k) / LN_2 >= bits) {
+            break;
+        }
+        if let Some(l) = apbf_generations(fpr, k) {
+            let bits = apbf_bits_per_key(k, l);
+            if best.is_none_or(|(least, ..)| bits < least) {
+                best = Some((bits, k, l));
+            }
+        }
+    }
+    best.map(|(_, k, l)| (k, l))
+}
+
+/// Bits of a slice that is half full when each of `keys` keys has set one.
+///
+/// `1 / (1 - 2^(-1 / keys))`, about `keys / ln 2`.
+pub fn half_full_bits(keys: f64) -> f64 {
+    -1.0 / (-LN_2 / keys).exp_m1()
 }
 
 /// Bits per window key of an age-partitioned Bloom filter.
@@ -360,11 +476,51 @@ mod tests {
             prints(100.0 * apbf_fpr(k, l), percent);
             prints(apbf_bits_per_key(k, l), bits);
         }
+        for (fpr, k, l, bits) in [
+            (0.5, 2, 2, "5.77"),
+            (0.1, 6, 13, "12.65"),
+            (0.01, 12, 87, "19.70"),
+            (EIGHT, 13, 70, "22.24"),
+            (0.001, 16, 139, "25.74"),
+            (1e-6, 28, 555, "42.43"),
+        ] {
+            assert_eq!(apbf_size(fpr), Some((k, l)), "{fpr}");
+            prints(apbf_bits_per_key(k, l), bits);
+            assert!(apbf_fpr(k, l) <= fpr && apbf_fpr(k, l + 1) > fpr);
+            let others = (1..=64).filter_map(|k| Some((k, apbf_generations(fpr, k)?)));
+            let least = others
+                .map(|(k, l)| apbf_bits_per_key(k, l))
+                .fold(f64::MAX, f64::min);
+            assert_eq!(least, apbf_bits_per_key(k, l));
+        }
+        assert_eq!(apbf_generations(0.011, 9), Some(14));
+        for fpr in [0.0, 1.0, f64::NAN] {
+            assert_eq!(apbf_size(fpr), None);
+        }
+        prints(half_full_bits(1.0), "2.0");
+        prints(half_full_bits(1000.0), "1443.2");
+        prints(run_fpr([0.5, 0.5, 0.5], 2), "0.375");
         prints(sliding_lower_bound(0.01, 4.0), "9.38");
         prints(sliding_lower_bound(EIGHT, 8.0), "11");
         prints(sliding_table_bits_per_key(8, 4, 0.9), "14.58");
         assert!(generations_bits_per_key(0.01, 0).is_infinite());
         assert!(apbf_fpr(0, 3).is_nan() && apbf_bits_per_key(3, 0).is_nan());
+    }
+
+    #[test]
+    fn filters_that_share_their_places_are_counted_exactly() {
+        // Every key of two places against fields of three filters.
+        let fields = [0b011u64, 0b110, 0b111, 0b000, 0b100, 0b011];
+        let mut counts = [0; 8];
+        fields.iter().for_each(|&v| counts[v as usize] += 1);
+        let pairs = fields
+            .iter()
+            .flat_map(|a| fields.iter().map(move |b| a & b));
+        let found = pairs.filter(|&both| both != 0).count() as f64 / 36.0;
+        assert!((shared_places_fpr(&mut counts, 2) - found).abs() < 1e-12);
+        assert_eq!(shared_places_fpr(&mut [0, 0, 0, 7], 9), 1.0);
+        assert_eq!(shared_places_fpr(&mut [7, 0, 0, 0], 9), 0.0);
+        assert_eq!(shared_places_fpr(&mut [0, 0], 1), 0.0);
     }
 
     #[test]

@@ -309,6 +309,10 @@ mod tests {
             let _ = balanced_size(fpr, 512, fpr);
             let _ = scalable_bits_per_key(ScalableSchedule::InverseSquare, fpr, fpr, 4096);
             let _ = generations_bits_per_key(fpr, u32::MAX);
+            if let Some((k, l)) = apbf_size(fpr) {
+                assert!(is_rate(fpr) && apbf_fpr(k, l) <= fpr);
+            }
+            let _ = (half_full_bits(fpr), apbf_generations(fpr, u32::MAX));
             let _ = (
                 folded_bits_per_key(fpr, u32::MAX),
                 sliding_lower_bound(fpr, fpr),

@@ -316,25 +316,37 @@ pub(crate) fn golden_removed() {
     compare("variant-removed", &config, 400, &filter);
 }
 
+fn insert_each(filter: &mut Any, keys: impl Iterator<Item = String>) {
+    for key in keys {
+        let hash = filter.hash(&key);
+        let insert = filter.filter_mut().as_insert().unwrap();
+        insert.insert(hash).unwrap();
+    }
+}
+
 /// A filter that has grown: several slices, one of them added by merging.
 pub(crate) fn golden_grown() {
     let config: Config = "scalable:capacity=50,fpr=0.01".parse().unwrap();
     let holding = |range: std::ops::Range<u64>| -> Any {
-        let mut filter: Any = Keyed::build(&config, [""; 0]).unwrap();
-        for i in range {
-            let hash = filter.hash(&format!("present-{i}"));
-            filter
-                .filter_mut()
-                .as_insert()
-                .unwrap()
-                .insert(hash)
-                .unwrap();
-        }
+        let mut filter: Any = Keyed::new(&config).unwrap();
+        insert_each(&mut filter, range.map(|i| format!("present-{i}")));
         filter
     };
     let mut filter = holding(0..300);
     filter.merge(&holding(300..400)).unwrap();
     compare("variant-grown", &config, 400, &filter);
+}
+
+/// A window in the middle of a generation, which has cleared its slice in a part of the blocks only.
+pub(crate) fn golden_window() {
+    let config: Config = "sliding:capacity=400,fpr=0.01".parse().unwrap();
+    let mut filter: Any = Keyed::new(&config).unwrap();
+    let old = (0..200).map(|i| format!("old-{i}"));
+    insert_each(
+        &mut filter,
+        old.chain((0..450).map(|i| format!("present-{i}"))),
+    );
+    compare("variant-window", &config, 450, &filter);
 }
 
 /// Holds a file of as many keys as its capacity to its golden one, and returns its length.

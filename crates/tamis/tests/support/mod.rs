@@ -89,6 +89,31 @@ pub fn identity(filter: &AnyFilter) -> (u16, u16) {
     Stored::identity(filter)
 }
 
+/// What a filter must still hold after these insertions, in this order: all of them; a window kind, which forgets on
+/// purpose, the last `capacity`. The laws know of windows only here and in [`assert_len`].
+pub fn promised<'a, T>(info: &KindInfo, capacity: u64, inserted: &'a [T]) -> &'a [T] {
+    if info.window {
+        &inserted[inserted.len().saturating_sub(capacity as usize)..]
+    } else {
+        inserted
+    }
+}
+
+/// A filter counts every insertion; a window kind those that it holds, which are at least the promised ones.
+#[track_caller]
+pub fn assert_len(info: &KindInfo, capacity: u64, filter: &AnyFilter, inserted: u64, when: &str) {
+    let least = if info.window {
+        inserted.min(capacity)
+    } else {
+        inserted
+    };
+    let len = filter.len();
+    assert!(
+        (least..=inserted).contains(&len),
+        "{when}: len() is {len} after {inserted} insertions"
+    );
+}
+
 /// Fails with the first hash that should be contained and is not.
 #[track_caller]
 pub fn assert_holds(filter: &AnyFilter, members: &[u64], when: &str) {

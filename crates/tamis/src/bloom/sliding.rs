@@ -1,0 +1,775 @@
+//! A window over a stream: the last n insertions, or those of the last T seconds, and nothing older.
+//!
+//! # The idea
+//!
+//! The stream is cut into generations of n/G insertions. `G + 1` Bloom filters, the *slices*, hold one generation each:
+//! G that cover the window and the newest, which is filling. When it has its n/G keys, the slice of the oldest
+//! generation becomes the newest. So a key is found for n insertions at least and n + n/G at most: n/G is the *slack*.
+//!
+//! ```text
+//!                x₀                x₁                    x₂            the same k places in every slice
+//!                 ↓                 ↓                     ↓
+//!   fields  … │10110│00101│11000│10111│01001│00010│10110│00110│ …      G + 1 bits each, a bit for each slice
+//!                                        & all k  →  00110             a slice has all bits: found
+//!   swept   … ──────── 1 ─────────┼────── 0 ──────┼────── 1 ── …       a bit for 64 fields: is the newest slice clear?
+//! ```
+//!
+//! All slices use the same places, and their bits at a place lie side by side. A lookup therefore reads k places, not
+//! (G + 1)·k, and stops where no slice is left: after 3.9 on average for an absent key at 1 % (Σ over j ≥ 0 of
+//! 1 − (1 − 2⁻ʲ)⁵).
+//!
+//! # Forgetting without a pause
+//!
+//! A slice that is taken anew still has the bits of its last generation. Clearing it at once would make one insertion in
+//! n/G wait for the whole array. Instead every insertion clears the next block of 64 fields, and any other block that it
+//! sets a bit in. A flag for each block tells whether it is clear; what the newest slice says elsewhere does not count.
+//! The flags' meaning alternates with each generation, so that none need resetting. No insertion clears more than k + 1
+//! blocks.
+//!
+//! # Cost
+//!
+//! (G + 1)/G · log₂(1/ε′)/ln 2 bits per key of the window, with ε′ = 1 − (1 − ε)^(1/(G+1)), and 1/64 of a bit for each
+//! field: 16.2 at 1 % and G = 4 ([`math::generations_bits_per_key`]); G = 8 needs 15.9 and G = 1 22.1. The least that any
+//! window of this slack can need has the leading term 9.4 ([`math::sliding_lower_bound`]).
+//!
+//! # Windows of time
+//!
+//! With `seconds` a generation ends by the clock, which the caller reads and hands to [`advance`](Sliding::advance), so
+//! that tests and replays own the time. Capacity is then the most that a window is to hold, and a generation takes its
+//! share of it: the insertion after that is refused ([`Full`]), never taken at the price of the rate or of the window.
+//! [`make_room`](Sliding::make_room) gives up the oldest generation instead, and [`covered`](Sliding::covered) says how
+//! far back the answers then reach.
+//!
+//! # When to choose it
+//!
+//! To know whether a key came by lately: deduplication, rate limits, caches' doorkeepers, replay protection. For a set
+//! that does not age take [`SplitBlock512`](crate::SplitBlock512); to remove chosen keys, [`Cuckoo`](crate::Cuckoo).
+//!
+//! # Bibliography
+//!
+//! - Chang, Feng, Li, *Approximate caches for packet classification*, 2004: two filters taking turns (G = 1 here).
+//! - Metwally, Agrawal, El Abbadi, *Duplicate detection in click streams*, 2005: windows of several sub-windows.
+//! - Naor, Yogev, *Tight bounds for sliding Bloom filters*, 2015: window and slack, and the least space for them.
+
+use std::time::Duration;
+
+use crate::bits::low_mask;
+use crate::bloom::positions;
+use crate::buf::Buf;
+use crate::config::{Config, Param};
+use crate::error::{BuildError, BuildErrorKind, DecodeError, Full, FullKind, MergeError};
+use crate::filter::{Filter, Insert, Kind, Merge};
+use crate::format::{Decoder, Encoder};
+use crate::math;
+use crate::packed::Packed;
+
+/// The keys of the last n insertions, or of the last seconds. Insert, forget by age, merge.
+///
+/// Has this address been here in the last ten minutes?
+///
+/// ```
+/// use std::time::Duration;
+/// use tamis::{Config, Filter, Keyed, Sliding};
+///
+/// // At most a million visits in ten minutes.
+/// let config = Config::new(1_000_000).fpr(0.01).set("seconds", 600);
+/// let mut visits: Keyed<Sliding> = Keyed::new(&config)?;
+/// visits.insert("203.0.113.7")?;
+///
+/// // The time since the start, from a clock of your own.
+/// visits.filter_mut().advance(Duration::from_secs(9 * 60));
+/// assert!(visits.contains("203.0.113.7"));
+///
+/// // To ask and to note in one step; the key now stays for ten minutes more.
+/// let hash = visits.hash("203.0.113.7");
+/// assert!(visits.filter_mut().seen(hash)?);
+///
+/// visits.filter_mut().advance(Duration::from_secs(30 * 60));
+/// assert!(!visits.contains("203.0.113.7"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// The last insertions, however long they take:
+///
+/// ```
+/// use tamis::{Config, Filter, Keyed, Sliding};
+///
+/// let mut recent: Keyed<Sliding> = Keyed::new(&Config::new(1000))?;
+/// for id in 0..5000u64 {
+///     recent.insert(&id)?;
+/// }
+/// assert!((4000..5000u64).all(|id| recent.contains(&id)));
+/// assert!((0..3000u64).filter(|id| recent.contains(id)).count() < 100);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Sliding {
+    /// For each place the bits of all slices.
+    fields: Packed,
+    /// For each block of 64 fields the parity of the generation that last cleared its slice there.
+    swept: Buf<u64>,
+    /// What changes from insertion to insertion; see [`RING`] and those after it.
+    state: Buf<u64>,
+    places: u64,
+    k: u32,
+    /// Insertions in a generation.
+    share: u64,
+    /// Blocks that an insertion clears beside its own.
+    step: u64,
+    /// The window in seconds; 0 where it is counted in insertions.
+    seconds: u64,
+    /// The newest slice's bit in a field.
+    newest: u64,
+}
+
+/// Where `state` holds the number of generations begun, modulo twice the slices: modulo the slices it is the number of
+/// the newest slice, and it is even or odd as the generation is.
+const RING: usize = 0;
+/// The insertions of the newest generation.
+const TURN: usize = 1;
+/// The last reading of the clock, in nanoseconds.
+const CLOCK: usize = 2;
+/// The reading from which on no insertion has been forgotten.
+const SINCE: usize = 3;
+/// From here on two words for each slice: the insertions that it holds, and the reading when it was begun.
+const SLICES: usize = 4;
+
+const MOST_GENERATIONS: u32 = 15;
+const MOST_K: u64 = 64;
+const MOST_SECONDS: u64 = 1 << 32;
+const MOST_PLACES: u64 = 1 << 58;
+
+impl Sliding {
+    /// How many generations the window has.
+    pub fn generations(&self) -> u32 {
+        self.fields.width() - 1
+    }
+
+    /// The insertions that a window holds: the last so many are found, if the window is not one of time.
+    pub fn window(&self) -> u64 {
+        self.share.saturating_mul(u64::from(self.generations()))
+    }
+
+    /// The length of a window of time; `None` where insertions are counted.
+    pub fn window_time(&self) -> Option<Duration> {
+        (self.seconds > 0).then(|| Duration::from_secs(self.seconds))
+    }
+
+    /// Whether the key is in the window; from now on it is, with a whole window before it.
+    ///
+    /// Counts as an insertion only where the newest generation does not hold the key, so that a key that comes often does
+    /// not use up the window.
+    ///
+    /// # Errors
+    ///
+    /// [`Full`] as for an insertion; the key was not noted then.
+    pub fn seen(&mut self, hash: u64) -> Result<bool, Full> {
+        let found = self.slices(hash);
+        if found & self.newest != 0 {
+            return Ok(true);
+        }
+        self.insert(hash)?;
+        Ok(found != 0)
+    }
+
+    /// Tells the filter the time, as the time since a start of the caller's choice; an earlier one than before is
+    /// ignored. A window of insertions has no clock and stays as it is.
+    ///
+    /// Every `window / generations` the oldest generation is forgotten, which clears what insertions have not cleared
+    /// already.
+    pub fn advance(&mut self, now: Duration) {
+        let now = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
+        let clock = self.state[CLOCK];
+        if self.seconds == 0 || now <= clock {
+            return;
+        }
+        let (last, first) = (self.tick(now), self.tick(clock) + 1);
+        for tick in first.max((last + 1).saturating_sub(u64::from(self.fields.width())))..=last {
+            self.begin(self.start_of(tick));
+        }
+        self.state.make_mut()[CLOCK] = now;
+    }
+
+    /// Makes room where a window of time was [`Full`], by beginning a generation before its time: the oldest is
+    /// forgotten early, and [`covered`](Sliding::covered) is shorter until the window has passed. Without need nothing
+    /// happens.
+    pub fn make_room(&mut self) {
+        if self.is_full() {
+            self.begin(self.state[CLOCK].saturating_add(1));
+        }
+    }
+
+    /// How far back from the clock's last reading answers reach: what was inserted less long ago is found. Shorter than
+    /// the window only after [`make_room`](Sliding::make_room), or after building from more keys than one generation
+    /// takes. `None` where insertions are counted.
+    pub fn covered(&self) -> Option<Duration> {
+        let window = self.window_time()?;
+        match self.state[SINCE] {
+            0 => Some(window),
+            since => {
+                let held = self.state[CLOCK].saturating_sub(since);
+                Some(window.min(Duration::from_nanos(held)))
+            }
+        }
+    }
+
+    /// Number of the generation that a reading falls in, by the clock.
+    fn tick(&self, nanos: u64) -> u64 {
+        let window = u128::from(self.seconds) * 1_000_000_000;
+        (u128::from(nanos) * u128::from(self.generations()) / window) as u64
+    }
+
+    /// First reading of a generation.
+    fn start_of(&self, tick: u64) -> u64 {
+        let window = u128::from(self.seconds) * 1_000_000_000;
+        (u128::from(tick) * window).div_ceil(u128::from(self.generations())) as u64
+    }
+
+    /// Whether only the clock may begin the next generation, and this one has its share.
+    fn is_full(&self) -> bool {
+        self.seconds > 0 && self.state[TURN] == self.share
+    }
+
+    /// The slices that have all bits of a hash.
+    #[inline(always)]
+    fn slices(&self, hash: u64) -> u64 {
+        let mut found = low_mask(self.fields.width());
+        for place in positions(hash, self.places, self.k) {
+            found &= self.fields.word(place);
+            if found == 0 {
+                return 0;
+            }
+        }
+        let stale = || positions(hash, self.places, self.k).any(|place| !self.is_swept(place / 64));
+        if found & self.newest != 0 && stale() {
+            found &= !self.newest;
+        }
+        found
+    }
+
+    /// Whether the newest slice's bits in a block are of its own generation.
+    #[inline(always)]
+    fn is_swept(&self, block: u64) -> bool {
+        (self.swept[(block / 64) as usize] >> (block % 64) ^ self.state[RING]) & 1 == 0
+    }
+
+    /// Clears the newest slice in a block, unless that was done.
+    #[inline(always)]
+    fn sweep(&mut self, block: u64) {
+        if !self.is_swept(block) {
+            self.fields.keep_in_block(block, !self.newest);
+            self.swept.make_mut()[(block / 64) as usize] ^= 1 << (block % 64);
+        }
+    }
+
+    fn blocks(&self) -> u64 {
+        self.places / 64
+    }
+
+    /// The blocks that are swept at least when a generation has so many insertions: all when it has its share.
+    fn swept_at(&self, turn: u64) -> u64 {
+        turn.saturating_mul(self.step).min(self.blocks())
+    }
+
+    /// Forgets the oldest generation and begins a new one in its slice.
+    fn begin(&mut self, born: u64) {
+        for block in self.swept_at(self.state[TURN])..self.blocks() {
+            self.sweep(block);
+        }
+        let width = self.fields.width() as usize;
+        let ring = (self.state[RING] as usize + 1) % (2 * width);
+        self.newest = 1 << (ring % width);
+        let state = self.state.make_mut();
+        let slice = SLICES + 2 * (ring % width);
+        let next = SLICES + 2 * ((ring + 1) % width);
+        if state[slice] > 0 {
+            state[SINCE] = state[SINCE].max(state[next + 1]);
+        }
+        (state[RING], state[TURN]) = (ring as u64, 0);
+        (state[slice], state[slice + 1]) = (0, born);
+    }
+
+    /// Inserts, beginning a generation where the newest has its share.
+    fn put(&mut self, hash: u64) {
+        if self.state[TURN] == self.share {
+            self.begin(0);
+        }
+        let turn = self.state[TURN];
+        for block in self.swept_at(turn)..self.swept_at(turn + 1) {
+            self.sweep(block);
+        }
+        for place in positions(hash, self.places, self.k) {
+            self.sweep(place / 64);
+            self.fields.set(place, self.fields.get(place) | self.newest);
+        }
+        let slice = SLICES + 2 * self.newest.trailing_zeros() as usize;
+        let state = self.state.make_mut();
+        state[TURN] += 1;
+        state[slice] = state[slice].saturating_add(1);
+    }
+
+    /// The field of a place, without what the newest slice has not swept yet.
+    fn field(&self, place: u64) -> u64 {
+        let field = self.fields.get(place);
+        if self.is_swept(place / 64) {
+            field
+        } else {
+            field & !self.newest
+        }
+    }
+
+    /// The insertions that each slice holds.
+    fn counts(&self) -> impl Iterator<Item = u64> {
+        self.state[SLICES..].iter().step_by(2).copied()
+    }
+}
+
+impl Filter for Sliding {
+    #[inline(always)]
+    fn contains(&self, hash: u64) -> bool {
+        self.slices(hash) != 0
+    }
+
+    /// How many insertions are held: at least the window's, as far as there were so many, and at most the slack more.
+    fn len(&self) -> u64 {
+        self.counts().fold(0, u64::saturating_add)
+    }
+
+    fn size_in_bytes(&self) -> usize {
+        self.fields.size_in_bytes() + self.swept.size_in_bytes() + self.state.size_in_bytes()
+    }
+
+    fn fpr(&self) -> f64 {
+        let mut fields = vec![0; 1 << self.fields.width()];
+        for place in 0..self.places {
+            fields[self.field(place) as usize] += 1;
+        }
+        math::shared_places_fpr(&mut fields, self.k)
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, hash: u64) {
+        for place in positions(hash, self.places, self.k) {
+            self.fields.prefetch(place);
+        }
+    }
+}
+
+impl Insert for Sliding {
+    /// Never refused where insertions are counted; in a window of time when the generation has its share.
+    fn insert(&mut self, hash: u64) -> Result<(), Full> {
+        if self.is_full() {
+            return Err(Full::new(FullKind::Capacity, self.len()));
+        }
+        self.put(hash);
+        Ok(())
+    }
+}
+
+impl Merge for Sliding {
+    /// Unites generations of equal age. What either holds stays for as many insertions more, or as long, as it would
+    /// have stayed there. Two full windows make one of twice the keys, so the rate is above the one asked for until they
+    /// have passed.
+    ///
+    /// Windows of time merge when their clocks are in the same generation.
+    fn merge(&mut self, other: &Sliding) -> Result<(), MergeError> {
+        let width = self.fields.width();
+        MergeError::unless_equal("places", self.places, other.places)?;
+        MergeError::unless_equal("k", u64::from(self.k), u64::from(other.k))?;
+        let theirs = other.generations();
+        MergeError::unless_equal("generations", u64::from(width - 1), u64::from(theirs))?;
+        MergeError::unless_equal("share", self.share, other.share)?;
+        MergeError::unless_equal("seconds", self.seconds, other.seconds)?;
+        if self.seconds > 0 {
+            let ticks = [self, other].map(|f| f.tick(f.state[CLOCK]));
+            MergeError::unless_equal("the clock's generation", ticks[0], ticks[1])?;
+        }
+        (0..self.blocks()).for_each(|block| self.sweep(block));
+        // Their slice i is our slice i + shift.
+        let (ours, theirs) = (self.state[RING], other.state[RING]);
+        let shift = (ours + 2 * u64::from(width) - theirs) % u64::from(width);
+        for place in 0..self.places {
+            let field = other.field(place);
+            let turned = (field << shift | field >> (u64::from(width) - shift)) & low_mask(width);
+            self.fields.set(place, self.fields.get(place) | turned);
+        }
+        let state = self.state.make_mut();
+        state[TURN] = state[TURN].min(other.state[TURN]);
+        state[CLOCK] = state[CLOCK].max(other.state[CLOCK]);
+        state[SINCE] = state[SINCE].max(other.state[SINCE]);
+        let slices = state[SLICES..].as_chunks_mut::<2>().0;
+        for (i, [count, born]) in other.state[SLICES..].as_chunks().0.iter().enumerate() {
+            let slice = &mut slices[(i + shift as usize) % width as usize];
+            *slice = [slice[0].saturating_add(*count), slice[1].max(*born)];
+        }
+        Ok(())
+    }
+}
+
+impl Kind for Sliding {
+    const ID: u16 = 22;
+    const NAME: &'static str = "sliding";
+    const ABOUT: &'static str = "seen lately: the last n insertions, or those of the last seconds";
+    const SOURCE: &'static str = "bloom/sliding.rs";
+    const WINDOW: bool = true;
+    const PARAMS: &'static [Param] = &[
+        Param {
+            name: "generations",
+            about: "parts of the window, 1 to 15; default 4: keys leave within a quarter of a window",
+        },
+        Param {
+            name: "seconds",
+            about: "a window of time, 1 to 2^32, which the caller's clock moves; default: the last insertions",
+        },
+    ];
+
+    fn build(config: &Config, hashes: &mut [u64]) -> Result<Sliding, BuildError> {
+        let (keys, fpr) = config.check::<Sliding>(hashes)?;
+        let expected = "a whole number from 1 to 15";
+        let generations = config.param("generations", expected)?.unwrap_or(4);
+        if !(1..=MOST_GENERATIONS).contains(&generations) {
+            return Err(BuildError::parameter("generations", generations, expected));
+        }
+        let expected = "a whole number from 1 to 4294967296";
+        let seconds = config.param("seconds", expected)?;
+        if let Some(seconds) = seconds.filter(|s| !(1..=MOST_SECONDS).contains(s)) {
+            return Err(BuildError::parameter("seconds", seconds, expected));
+        }
+        let share = keys.max(1).div_ceil(u64::from(generations));
+        let part = math::share_of_fpr(fpr, generations + 1);
+        let size = math::bloom_size(share, part).filter(|&(places, _)| places <= MOST_PLACES);
+        let (places, k) = size.ok_or(BuildErrorKind::TooLarge {
+            unit: "places",
+            needed: share as f64 * math::bloom_bits_per_key(part),
+            most: MOST_PLACES,
+        })?;
+        let mut filter = Sliding {
+            fields: Packed::zeroed(places, generations + 1)?,
+            swept: Buf::zeroed((places / 64).div_ceil(64))?,
+            state: Buf::zeroed(SLICES as u64 + 2 * u64::from(generations + 1))?,
+            places,
+            k,
+            share,
+            step: (places / 64).div_ceil(share),
+            seconds: seconds.unwrap_or(0),
+            newest: 1,
+        };
+        if filter.seconds == 0 {
+            filter.insert_batch(hashes)?;
+        } else {
+            // All at the clock's first reading: they may take the shares of all generations.
+            hashes.iter().for_each(|&hash| filter.put(hash));
+        }
+        Ok(filter)
+    }
+
+    fn encode<'a>(&'a self, out: &mut Encoder<'a>) {
+        out.param("places", self.places);
+        out.param("k", u64::from(self.k));
+        out.param("generations", u64::from(self.generations()));
+        out.param("share", self.share);
+        out.param("seconds", self.seconds);
+        self.fields.encode(out);
+        out.section(&self.swept);
+        out.section(&self.state);
+    }
+
+    fn decode(input: &mut Decoder<'_>) -> Result<Sliding, DecodeError> {
+        let places = input.param_in("places", 64..=MOST_PLACES)?;
+        if !places.is_multiple_of(64) {
+            return Err(DecodeError::invalid("places", places, "a multiple of 64"));
+        }
+        let k = input.param_in("k", 1..=MOST_K)? as u32;
+        let generations = input.param_in("generations", 1..=u64::from(MOST_GENERATIONS))? as u32;
+        let share = input.param_in("share", 1..=u64::MAX)?;
+        let seconds = input.param_in("seconds", 0..=MOST_SECONDS)?;
+        let width = u64::from(generations) + 1;
+        let mut filter = Sliding {
+            fields: Packed::decode(input, "fields", places, generations + 1)?,
+            swept: input.section("swept", (places / 64).div_ceil(64))?,
+            state: input.section("state", SLICES as u64 + 2 * width)?,
+            places,
+            k,
+            share,
+            step: (places / 64).div_ceil(share),
+            seconds,
+            newest: 0,
+        };
+        filter.check(input.len())?;
+        filter.newest = 1 << (filter.state[RING] % width);
+        Ok(filter)
+    }
+
+    fn as_insert(&mut self) -> Option<&mut dyn Insert> {
+        Some(self)
+    }
+
+    fn try_merge(&mut self, other: &Sliding) -> Option<Result<(), MergeError>> {
+        Some(self.merge(other))
+    }
+}
+
+impl Sliding {
+    /// Refuses a state that no sequence of operations leads to, as far as later operations rely on it.
+    fn check(&self, len: u64) -> Result<(), DecodeError> {
+        let (ring, turn, blocks) = (self.state[RING], self.state[TURN], self.blocks());
+        let width = u64::from(self.fields.width());
+        let wrong =
+            |field, value, expected: &str| Err(DecodeError::invalid(field, value, expected));
+        if ring >= 2 * width {
+            return wrong("generations begun", ring, "less than twice the slices");
+        }
+        let newest = self.state[SLICES + 2 * (ring % width) as usize];
+        if turn > self.share || turn > newest {
+            return wrong(
+                "turn",
+                turn,
+                "no more than the share and the newest slice's insertions",
+            );
+        }
+        let held = self.counts().try_fold(0u64, u64::checked_add);
+        if held != Some(len) {
+            return wrong("number of keys", len, "the sum of the slices' insertions");
+        }
+        let clock = self.state[CLOCK];
+        let born = self.state[SLICES + 1..].iter().step_by(2);
+        let latest = born.chain([&self.state[SINCE]]).max().copied().unwrap_or(0);
+        let most = if self.seconds == 0 {
+            0
+        } else {
+            clock.saturating_add(1)
+        };
+        if latest > most || clock > most {
+            return wrong(
+                "latest reading",
+                latest.max(clock),
+                "none beyond the clock's",
+            );
+        }
+        if let Some(block) = (0..self.swept_at(turn)).find(|&block| !self.is_swept(block)) {
+            return wrong("swept", block, "every block that the turn implies");
+        }
+        let last = self.swept[self.swept.len() - 1];
+        if blocks % 64 != 0 && last >> (blocks % 64) != 0 {
+            return wrong("swept", last, "zero bits after the last block");
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bits::mix64;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn window(config: &Config) -> Sliding {
+        Sliding::build(config, &mut []).unwrap()
+    }
+
+    #[track_caller]
+    fn assert_rate(hits: u64, queries: u64, rate: f64, what: &str) {
+        let (low, high) = math::binomial_interval(queries, rate, 1e-9);
+        assert!(
+            (low..=high).contains(&hits),
+            "{what}: {hits}, {low} to {high} are in order"
+        );
+    }
+
+    #[test]
+    fn sizes_are_those_of_the_formula() {
+        // Bits per key of the window, with 1/64 of a bit for each field.
+        for (generations, bits) in [(1, 22.05), (2, 17.80), (4, 16.16), (8, 15.92)] {
+            let config = Config::new(1_000_000).set("generations", generations);
+            let filter = window(&config);
+            let got = filter.size_in_bytes() as f64 * 8.0 / 1e6;
+            let flags = filter.blocks() as f64 / 1e6;
+            assert!(
+                (got - flags - bits).abs() < 0.005 * bits,
+                "{generations}: {got}"
+            );
+            assert_eq!(filter.generations(), generations);
+        }
+        let bits = window(&Config::new(1_000_000)).size_in_bytes() as f64 * 8.0 / 1e6;
+        assert!((bits - 16.2).abs() < 0.05, "{bits}");
+    }
+
+    #[test]
+    fn a_stream_of_ten_windows_is_remembered_for_one_and_forgotten_after_the_slack() {
+        for (n, generations) in [(20_000u64, 4u32), (5000, 1), (6000, 8), (1001, 15)] {
+            let mut filter = window(&Config::new(n).set("generations", generations));
+            let slack = filter.share;
+            let (mut queries, mut expected) = ([0u64; 2], [0.0; 2]);
+            let mut hits = [0u64; 2];
+            for i in 0..10 * n {
+                filter.insert(mix64(i)).unwrap();
+                // The whole window at uneven moments, its last key each time.
+                let last = (i + 1).saturating_sub(n);
+                assert!(filter.contains(mix64(last)) && filter.contains(mix64(i)));
+                if i % (n / 3 + 7) == 0 {
+                    assert!((last..=i).all(|j| filter.contains(mix64(j))), "{n}: at {i}");
+                    let rate = filter.fpr();
+                    let expired = 0..(i + 1).saturating_sub(n + slack);
+                    let absent = (1 << 40)..(1 << 40) + 20_000;
+                    for (kind, range) in [expired, absent].into_iter().enumerate() {
+                        let asked = range.end - range.start;
+                        hits[kind] += range.filter(|&j| filter.contains(mix64(j))).count() as u64;
+                        queries[kind] += asked;
+                        expected[kind] += rate * asked as f64;
+                    }
+                }
+            }
+            for kind in 0..2 {
+                let rate = expected[kind] / queries[kind] as f64;
+                assert!(rate <= 0.01, "{n}: {rate}");
+                assert_rate(hits[kind], queries[kind], rate, ["expired", "absent"][kind]);
+            }
+        }
+    }
+
+    #[test]
+    fn no_insertion_sweeps_more_than_its_blocks() {
+        let mut filter = window(&Config::new(100_000));
+        let mut before = filter.swept.to_vec();
+        for i in 0..300_000 {
+            filter.insert(mix64(i)).unwrap();
+            let flips = before.iter().zip(&*filter.swept);
+            let swept: u32 = flips.map(|(a, b)| (a ^ b).count_ones()).sum();
+            assert!(swept <= filter.k + 1, "insertion {i} swept {swept}");
+            before.copy_from_slice(&filter.swept);
+        }
+        let newest = filter.counts().max().unwrap();
+        assert_eq!((newest, filter.len()), (25_000, 125_000));
+    }
+
+    #[test]
+    fn the_rate_is_right_where_slices_hold_the_same_keys() {
+        let mut filter = window(&Config::new(4000).fpr(0.1));
+        for i in 0..20_000u64 {
+            filter.insert(mix64(i % 700)).unwrap();
+        }
+        let asked = 300_000;
+        let hits = (0..asked)
+            .filter(|i| filter.contains(mix64(1 << 40 | i)))
+            .count() as u64;
+        assert_rate(hits, asked, filter.fpr(), "the same keys in all slices");
+    }
+
+    #[test]
+    fn a_key_that_is_seen_again_stays_and_costs_a_generation_nothing() {
+        let mut filter = window(&Config::new(4000));
+        assert!(!filter.seen(7).unwrap());
+        for i in 0..40_000u64 {
+            filter.insert(mix64(i)).unwrap();
+            if i % 500 == 0 {
+                assert!(filter.seen(7).unwrap(), "{i}");
+            }
+        }
+        // Once in each generation, beside its thousand.
+        let noted = filter.len();
+        (0..100).for_each(|_| assert!(filter.seen(7).unwrap()));
+        assert!(filter.len() <= noted + 1);
+    }
+
+    #[test]
+    fn a_window_of_time_keeps_its_keys_for_its_time() {
+        let mut filter = window(&Config::new(6000).set("seconds", 60));
+        for second in 0..600u32 {
+            filter.advance(second * SECOND);
+            for i in 0..100 {
+                filter.insert(mix64(u64::from(second) << 32 | i)).unwrap();
+            }
+            let all = |s: u32| {
+                (0..100)
+                    .filter(|i| filter.contains(mix64(u64::from(s) << 32 | i)))
+                    .count()
+            };
+            assert!(
+                (second.saturating_sub(60)..=second).all(|s| all(s) == 100),
+                "{second}"
+            );
+            // Gone after a generation more, 15 seconds.
+            let stray: usize = (0..second.saturating_sub(75)).map(all).sum();
+            let asked = u64::from(second.saturating_sub(75)) * 100;
+            let (_, high) = math::binomial_interval(asked, 0.01, 1e-9);
+            assert!(stray as u64 <= high, "{second}: {stray} of {asked}");
+            assert_eq!(filter.covered(), Some(60 * SECOND));
+        }
+        filter.advance(Duration::ZERO);
+        assert!(!filter.is_empty(), "a clock that runs backwards is ignored");
+        filter.advance(10_000 * SECOND);
+        assert!(filter.is_empty() && filter.fpr() == 0.0);
+        filter.advance(Duration::MAX);
+        assert_eq!(filter.covered(), Some(60 * SECOND));
+    }
+
+    #[test]
+    fn more_than_a_generations_share_is_refused_or_shortens_the_window_and_says_so() {
+        let mut filter = window(&Config::new(400).set("seconds", 40));
+        let mut number = 0;
+        let mut fill = |filter: &mut Sliding| {
+            while filter.insert(mix64(number)).is_ok() {
+                number += 1;
+            }
+            number
+        };
+        assert_eq!(fill(&mut filter), 100);
+        for round in 1..=4 {
+            filter.make_room();
+            filter.make_room();
+            assert_eq!(fill(&mut filter), 100 * (round + 1));
+            assert_eq!(filter.covered(), Some(40 * SECOND), "nothing is lost yet");
+        }
+        filter.advance(5 * SECOND);
+        assert!(filter.insert(0).is_err(), "a generation is ten seconds");
+        filter.make_room();
+        assert_eq!(filter.covered(), Some(5 * SECOND - Duration::from_nanos(1)));
+        assert!((100..500).all(|i| filter.contains(mix64(i))));
+        for second in [10, 20, 30, 40] {
+            filter.advance(second * SECOND);
+            assert!(filter.covered() < Some(40 * SECOND), "{second}");
+            fill(&mut filter);
+        }
+        filter.advance(60 * SECOND);
+        assert_eq!(filter.covered(), Some(40 * SECOND));
+    }
+
+    #[test]
+    fn merged_windows_keep_what_either_held_for_as_long() {
+        for (ours, theirs) in [
+            (1730u64, 250u64),
+            (250, 1730),
+            (1000, 1000),
+            (5, 3999),
+            (0, 2600),
+        ] {
+            let config = Config::new(1000).capacity(1000);
+            let (mut a, mut b) = (window(&config), window(&config));
+            (0..ours).for_each(|i| a.insert(mix64(i)).unwrap());
+            (0..theirs).for_each(|i| b.insert(mix64(1 << 32 | i)).unwrap());
+            let (held, turn) = (a.len() + b.len(), b.state[TURN]);
+            a.merge(&b).unwrap();
+            assert_eq!((a.len(), b.state[TURN]), (held, turn));
+            for more in 0..1000u64 {
+                let kept = |n: u64| n.saturating_sub(1000 - more)..n;
+                assert!(
+                    kept(ours).all(|i| a.contains(mix64(i))),
+                    "{ours}, {theirs}: {more}"
+                );
+                assert!(
+                    kept(theirs).all(|i| a.contains(mix64(1 << 32 | i))),
+                    "{ours}, {theirs}: {more}"
+                );
+                a.insert(mix64(1 << 33 | more)).unwrap();
+            }
+        }
+        let mut timed = window(&Config::new(10).set("seconds", 4));
+        let mut later = timed.clone();
+        later.advance(3 * SECOND);
+        let error = timed.merge(&later).unwrap_err().to_string();
+        assert!(error.contains("clock"), "{error}");
+        timed.advance(3 * SECOND + SECOND / 2);
+        timed.merge(&later).unwrap();
+    }
+}
