@@ -29,6 +29,7 @@ pub static KINDS: &[KindInfo] = &[
     KindInfo::of::<bloom::Compressed>(),
     KindInfo::of::<bloom::Scalable>(),
     KindInfo::of::<bloom::Folded>(),
+    KindInfo::of::<bloom::DLeft>(),
     KindInfo::of::<chained::TinySet>(),
     KindInfo::of::<chained::TinySetRemovable>(),
     KindInfo::of::<cuckoo::Cuckoo>(),

@@ -414,6 +414,48 @@ class Folded(Kind):
             if sides:
                 return True
         return False
+def mix(x: int) -> int:
+    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 & MASK
+    x = (x ^ x >> 27) * 0x94D049BB133111EB & MASK
+    return x ^ x >> 31
+
+
+def field(section: bytes, i: int, width: int) -> int:
+    """Field i of an array of numbers of so many bits."""
+    start = i * width
+    window = int.from_bytes(section[start >> 3 : (start + width + 7) >> 3], "little")
+    return window >> (start & 7) & (2**width - 1)
+
+
+class DLeft(Kind):
+    name, parameters = "d_left", 2
+
+    def __init__(self, buckets: int, r: int) -> None:
+        need(4 <= r <= 32, "parameter 1", f"remainders of {r} bits, not 4 to 32")
+        need(1 <= buckets <= 2 ** (56 - r), "parameter 0", f"{buckets} buckets, not 1 to {2 ** (56 - r)}")
+        self.buckets, self.r, self.used = buckets, r, 4 * buckets * (r + 2)
+        self.lengths = (self.used + 7,)
+
+    def cell(self, i: int) -> tuple[int, int]:
+        cell = field(self.sections[0], i, self.r + 2)
+        return cell & 3, cell >> 2
+
+    def check(self, keys: int) -> None:
+        need(not any(self.sections[0][self.used :]), "section 0", "bits after the last cell are set")
+        cells = [self.cell(i) for i in range(32 * self.buckets)]
+        need(all(n or not v for n, v in cells), "section 0", "a cell without copies has a remainder")
+        held = sum(n for n, _ in cells)
+        need(held == keys, "section 0", f"{held} copies are held, but the header counts {keys} keys")
+
+    def contains(self, h: int) -> bool:
+        B = self.buckets
+        b, v = divmod(scale(h, B << self.r), 1 << self.r)
+        buckets, x = [b], mix(MASK - v)
+        for j in range(1, 4):
+            buckets.append(j * B + (b + scale(x, B)) % B)
+            x = x * GOLDEN_RATIO & MASK
+            x ^= x >> 32
+        return any(n and u == v for i in buckets for n, u in (self.cell(8 * i + c) for c in range(8)))
 
 
 ALL: list[type[Kind]] = [
@@ -508,6 +550,8 @@ class SpectralRecurring(Spectral):
 
 
 KINDS |= {17: Spectral, 18: SpectralMinimal, 19: SpectralRecurring}
+KINDS = dict(enumerate(ALL, 1))
+KINDS[26] = DLeft
 
 
 class Filter:
