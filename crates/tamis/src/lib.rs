@@ -23,6 +23,7 @@
 //! | to remove keys, or to count copies | [`Cuckoo`] |
 //! | to know how often each key came | [`SpectralMinimal`], or [`Spectral`] if keys leave again |
 //! | to unite filters, or to estimate the size of a set | [`Bloom`] |
+//! | to fill one filter from many threads at once | [`AtomicSplitBlock`], [`AtomicBloom`] |
 //! | the bits of a Parquet file | [`SplitBlock256`] |
 //!
 //! # Keys or hashes

@@ -18,6 +18,8 @@
 //! | [`Folded`] | anywhere in each of a few halving pairs | up to k a pair | 13.90 |
 //! | [`DLeft`] | a remainder in the emptiest of four buckets of 8 cells, so that keys can leave | 4 | 18.67 |
 //!
+//! [`AtomicBloom`] and [`AtomicSplitBlock`] are filled by many threads at once.
+//!
 //! Fewer lines cost space: the keys do not spread evenly over blocks, and the fuller blocks err more often.
 
 use crate::bits::fastrange;
@@ -35,6 +37,7 @@ mod counting;
 mod counting_pair;
 mod sieve;
 mod spectral;
+mod atomic;
 mod d_left;
 mod split_block;
 mod standard;
@@ -49,6 +52,7 @@ pub use scalable::Scalable;
 pub use counting::Counting;
 pub use counting_pair::CountingPair;
 pub use spectral::{Spectral, SpectralMinimal, SpectralRecurring};
+pub use atomic::{Atomic, AtomicBloom, AtomicSplitBlock, BitWords};
 pub use d_left::DLeft;
 pub use split_block::{Lane, SplitBlock, SplitBlock256, SplitBlock512};
 pub use standard::Bloom;
