@@ -32,6 +32,7 @@ pub static KINDS: &[KindInfo] = &[
     KindInfo::of::<bloom::DLeft>(),
     KindInfo::of::<chained::TinySet>(),
     KindInfo::of::<chained::TinySetRemovable>(),
+    KindInfo::of::<chained::RankIndexed>(),
     KindInfo::of::<cuckoo::Cuckoo>(),
     KindInfo::of::<peel::BinaryFuse8>(),
     KindInfo::of::<peel::BinaryFuse16>(),

@@ -458,6 +458,66 @@ class DLeft(Kind):
         return any(n and u == v for i in buckets for n, u in (self.cell(8 * i + c) for c in range(8)))
 
 
+class RankIndexed(Kind):
+    name, parameters = "rank_indexed", 4
+
+    def __init__(self, banks: int, n: int, slots: int, r: int) -> None:
+        need(1 <= n <= 64, "parameter 1", f"{n} buckets, not 1 to 64")
+        need(1 <= slots <= 65535, "parameter 2", f"{slots} slots, not 1 to 65535")
+        need(1 <= r <= 32, "parameter 3", f"fingerprints of {r} bits, not 1 to 32")
+        most = 2 ** (56 - r) // (64 * n)
+        need(1 <= banks <= most, "parameter 0", f"{banks} banks, not 1 to {most}")
+        self.banks, self.n, self.slots, self.r = banks, n, slots, r
+        self.parts = [n, -(-n // 4), -(-slots // 64), -(-slots * r // 64)]
+        self.lengths = (8 * banks * sum(self.parts),)
+
+    def bank(self, b: int) -> list[int]:
+        """Index, ends, marks and fingerprints of a bank, each as one number."""
+        at, numbers = 8 * b * sum(self.parts), []
+        for words in self.parts:
+            numbers.append(int.from_bytes(self.sections[0][at : at + 8 * words], "little"))
+            at += 8 * words
+        return numbers
+
+    def bucket(self, bank: list[int], i: int) -> dict[int, list[int]]:
+        """The fingerprints of each chain of a bucket."""
+        index, ends, marks, items = bank
+        slot = ends >> 16 * (i - 1) & 0xFFFF if i else 0
+        end = ends >> 16 * i & 0xFFFF
+        need(slot <= end <= self.slots, "section 0", f"bucket {i} ends at {end}, but starts at {slot} of {self.slots}")
+        level = [c for c in range(64) if index >> 64 * i + c & 1]
+        chains: dict[int, list[int]] = {c: [] for c in level}
+        while level:
+            need(slot + len(level) <= end, "section 0", f"the levels of bucket {i} have more slots than it")
+            following = []
+            for c in level:
+                chains[c].append(items >> slot * self.r & (2**self.r - 1))
+                if marks >> slot & 1:
+                    following.append(c)
+                slot += 1
+            level = following
+        need(slot == end, "section 0", f"the levels of bucket {i} have fewer slots than it")
+        return chains
+
+    def check(self, keys: int) -> None:
+        held = 0
+        for b in range(self.banks):
+            bank = self.bank(b)
+            for i in range(self.n):
+                self.bucket(bank, i)
+            end = bank[1] >> 16 * (self.n - 1)
+            need(end <= 0xFFFF, "section 0", "bits after the last end are set")
+            need(not bank[2] >> end and not bank[3] >> end * self.r, "section 0", "a slot that is not in use is not 0")
+            held += end
+        need(held == keys, "section 0", f"{held} slots are taken, but the header counts {keys} keys")
+
+    def contains(self, h: int) -> bool:
+        N = 64 * self.n * self.banks
+        g, fingerprint = scale(h, N), (h * N & MASK) >> (64 - self.r)
+        chains = self.bucket(self.bank(g // (64 * self.n)), g // 64 % self.n)
+        return fingerprint in chains.get(g % 64, [])
+
+
 ALL: list[type[Kind]] = [
     Bloom, SplitBlock, SplitBlock256, Cuckoo, BinaryFuse8, BinaryFuse16, BinaryFuse32, TinySet, TinySetRemovable, BloomG,
 ]
@@ -552,6 +612,7 @@ class SpectralRecurring(Spectral):
 KINDS |= {17: Spectral, 18: SpectralMinimal, 19: SpectralRecurring}
 KINDS = dict(enumerate(ALL, 1))
 KINDS[26] = DLeft
+KINDS[27] = RankIndexed
 
 
 class Filter:
