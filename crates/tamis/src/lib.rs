@@ -51,6 +51,7 @@ mod keyed;
 pub mod math;
 mod packed;
 pub mod peel;
+pub mod probing;
 mod registry;
 mod simd;
 
@@ -68,6 +69,7 @@ pub use format::{Decoder, Encoder, looks_like_filter};
 pub use key::{Hashing, Key};
 pub use keyed::{Keyed, Stored};
 pub use peel::*;
+pub use probing::*;
 pub use registry::{AnyFilter, Capabilities, KINDS, KindInfo, kind};
 
 /// Switches for tests and fuzzers; not part of the interface.

@@ -518,6 +518,35 @@ class RankIndexed(Kind):
         return fingerprint in chains.get(g % 64, [])
 
 
+class HashCompaction(Kind):
+    name, parameters = "hash_compaction", 2
+
+    def __init__(self, slots: int, b: int) -> None:
+        need(2 <= b <= 32, "parameter 1", f"signatures of {b} bits, not 2 to 32")
+        need(2 <= slots <= 2 ** (56 - b), "parameter 0", f"{slots} slots, not 2 to {2 ** (56 - b)}")
+        divisor = next((d for d in range(2, 1001) if d * d <= slots and slots % d == 0), None)
+        need(divisor is None, "parameter 0", f"{slots} slots, which {divisor} divides")
+        self.slots, self.b, self.lengths = slots, b, (-(-slots * b // 8) + 7,)
+
+    def check(self, keys: int) -> None:
+        table = int.from_bytes(self.sections[0], "little")
+        need(not table >> self.slots * self.b, "section 0", "bits after the last slot are set")
+        held = sum(field(self.sections[0], i, self.b) != 0 for i in range(self.slots))
+        most = min(int(self.slots * 0.9), self.slots - 1)
+        need(held <= most, "section 0", f"{held} slots are taken, more than {most}")
+        need(held <= keys and (held == 0) == (keys == 0), "section 0", f"{held} slots are taken by {keys} keys")
+
+    def contains(self, h: int) -> bool:
+        slot, rest = scale(h, self.slots), h * self.slots & MASK
+        v, step = 1 + scale(rest, 2**self.b - 1), 1 + scale(mix(h), self.slots - 1)
+        for _ in range(512):
+            held = field(self.sections[0], slot, self.b)
+            if held in (0, v):
+                return held == v
+            slot = (slot + step) % self.slots
+        return False
+
+
 ALL: list[type[Kind]] = [
     Bloom, SplitBlock, SplitBlock256, Cuckoo, BinaryFuse8, BinaryFuse16, BinaryFuse32, TinySet, TinySetRemovable, BloomG,
 ]
@@ -613,6 +642,7 @@ KINDS |= {17: Spectral, 18: SpectralMinimal, 19: SpectralRecurring}
 KINDS = dict(enumerate(ALL, 1))
 KINDS[26] = DLeft
 KINDS[27] = RankIndexed
+KINDS[28] = HashCompaction
 
 
 class Filter:
