@@ -24,6 +24,7 @@
 //! | to know how often each key came | [`SpectralMinimal`], or [`Spectral`] if keys leave again |
 //! | to unite filters, or to estimate the size of a set | [`Bloom`] |
 //! | to fill one filter from many threads at once | [`AtomicSplitBlock`], [`AtomicBloom`] |
+//! | to find the differences of two sets without sending either | [`Iblt`] |
 //! | the bits of a Parquet file | [`SplitBlock256`] |
 //!
 //! # Keys or hashes

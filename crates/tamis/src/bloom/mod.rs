@@ -18,7 +18,8 @@
 //! | [`Folded`] | anywhere in each of a few halving pairs | up to k a pair | 13.90 |
 //! | [`DLeft`] | a remainder in the emptiest of four buckets of 8 cells, so that keys can leave | 4 | 18.67 |
 //!
-//! [`AtomicBloom`] and [`AtomicSplitBlock`] are filled by many threads at once.
+//! [`AtomicBloom`] and [`AtomicSplitBlock`] are filled by many threads at once. [`Iblt`] is no
+//! filter: its cells hold keys, and two sets are told apart by the table of their difference.
 //!
 //! Fewer lines cost space: the keys do not spread evenly over blocks, and the fuller blocks err more often.
 
@@ -39,6 +40,7 @@ mod sieve;
 mod spectral;
 mod atomic;
 mod d_left;
+mod iblt;
 mod split_block;
 mod standard;
 mod variable_increment;
@@ -54,6 +56,7 @@ pub use counting_pair::CountingPair;
 pub use spectral::{Spectral, SpectralMinimal, SpectralRecurring};
 pub use atomic::{Atomic, AtomicBloom, AtomicSplitBlock, BitWords};
 pub use d_left::DLeft;
+pub use iblt::{Difference, Iblt, Incomplete, Lookup};
 pub use split_block::{Lane, SplitBlock, SplitBlock256, SplitBlock512};
 pub use standard::Bloom;
 pub use variable_increment::VariableIncrement;
