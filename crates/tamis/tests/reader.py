@@ -414,19 +414,6 @@ class Folded(Kind):
             if sides:
                 return True
         return False
-def mix(x: int) -> int:
-    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 & MASK
-    x = (x ^ x >> 27) * 0x94D049BB133111EB & MASK
-    return x ^ x >> 31
-
-
-def field(section: bytes, i: int, width: int) -> int:
-    """Field i of an array of numbers of so many bits."""
-    start = i * width
-    window = int.from_bytes(section[start >> 3 : (start + width + 7) >> 3], "little")
-    return window >> (start & 7) & (2**width - 1)
-
-
 class DLeft(Kind):
     name, parameters = "d_left", 2
 
@@ -639,7 +626,6 @@ class SpectralRecurring(Spectral):
 
 
 KINDS |= {17: Spectral, 18: SpectralMinimal, 19: SpectralRecurring}
-KINDS = dict(enumerate(ALL, 1))
 KINDS[26] = DLeft
 KINDS[27] = RankIndexed
 KINDS[28] = HashCompaction

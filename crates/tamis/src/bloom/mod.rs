@@ -25,38 +25,32 @@
 
 use crate::bits::fastrange;
 
+mod atomic;
 mod bloom_g;
 mod compressed;
 mod counters;
 mod counting;
 mod counting_pair;
+mod d_left;
 mod folded;
+mod iblt;
 mod scalable;
 mod sieve;
-mod counters;
-mod counting;
-mod counting_pair;
-mod sieve;
 mod spectral;
-mod atomic;
-mod d_left;
-mod iblt;
 mod split_block;
 mod standard;
 mod variable_increment;
 
+pub use atomic::{Atomic, AtomicBloom, AtomicSplitBlock, BitWords};
 pub use bloom_g::BloomG;
 pub use compressed::Compressed;
 pub use counting::Counting;
 pub use counting_pair::CountingPair;
-pub use folded::Folded;
-pub use scalable::Scalable;
-pub use counting::Counting;
-pub use counting_pair::CountingPair;
-pub use spectral::{Spectral, SpectralMinimal, SpectralRecurring};
-pub use atomic::{Atomic, AtomicBloom, AtomicSplitBlock, BitWords};
 pub use d_left::DLeft;
+pub use folded::Folded;
 pub use iblt::{Difference, Iblt, Incomplete, Lookup};
+pub use scalable::Scalable;
+pub use spectral::{Spectral, SpectralMinimal, SpectralRecurring};
 pub use split_block::{Lane, SplitBlock, SplitBlock256, SplitBlock512};
 pub use standard::Bloom;
 pub use variable_increment::VariableIncrement;

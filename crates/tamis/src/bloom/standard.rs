@@ -315,7 +315,7 @@ impl BitWords for Bloom {
 
     #[inline(always)]
     fn bits_of(hash: u64, words: u64, k: u32) -> impl Iterator<Item = (usize, u64)> {
-        probes(hash, words * 64, k)
+        positions(hash, words * 64, k).map(|bit| ((bit / 64) as usize, 1 << (bit % 64)))
     }
 
     fn has_shape(&self, words: u64, k: u32) -> Result<(), MergeError> {
