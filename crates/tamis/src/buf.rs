@@ -135,6 +135,15 @@ impl<T: Word> Buf<T> {
         Ok(buf)
     }
 
+    /// An owned array of what an iterator gives.
+    pub(crate) fn filled(words: impl ExactSizeIterator<Item = T>) -> Result<Buf<T>, NoMemory> {
+        let mut buf = Buf::zeroed(words.len() as u64)?;
+        for (word, value) in buf.make_mut().iter_mut().zip(words) {
+            *word = value;
+        }
+        Ok(buf)
+    }
+
     /// The little-endian words in `owner[range]`: lent where they can be read in place, copied where their address or
     /// this machine's byte order forbids it. `None` if the range is not whole words inside the bytes.
     pub(crate) fn view(owner: &Bytes, range: Range<usize>) -> Option<Result<Buf<T>, NoMemory>> {

@@ -24,6 +24,8 @@
 //! | to know how often each key came | [`SpectralMinimal`], or [`Spectral`] if keys leave again |
 //! | to unite filters, or to estimate the size of a set | [`Bloom`] |
 //! | the keys of the last minutes, or of the last million insertions | [`Sliding`] |
+//! | to fill one filter from many threads at once | [`AtomicSplitBlock`], [`AtomicBloom`] |
+//! | to find the differences of two sets without sending either | [`Iblt`] |
 //! | the bits of a Parquet file | [`SplitBlock256`] |
 //!
 //! # Keys or hashes
@@ -51,6 +53,7 @@ mod keyed;
 pub mod math;
 mod packed;
 pub mod peel;
+pub mod probing;
 mod registry;
 mod simd;
 
@@ -68,6 +71,7 @@ pub use format::{Decoder, Encoder, looks_like_filter};
 pub use key::{Hashing, Key};
 pub use keyed::{Keyed, Stored};
 pub use peel::*;
+pub use probing::*;
 pub use registry::{AnyFilter, Capabilities, KINDS, KindInfo, kind};
 
 /// Switches for tests and fuzzers; not part of the interface.

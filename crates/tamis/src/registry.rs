@@ -13,7 +13,7 @@ use crate::error::{
 use crate::filter::{Count, Filter, Insert, Kind, Remove};
 use crate::format::{Decoder, Encoder};
 use crate::keyed::Stored;
-use crate::{bloom, chained, cuckoo, peel};
+use crate::{bloom, chained, cuckoo, peel, probing};
 
 /// Every kind of filter, in the order of the documentation.
 pub static KINDS: &[KindInfo] = &[
@@ -31,9 +31,12 @@ pub static KINDS: &[KindInfo] = &[
     KindInfo::of::<bloom::Folded>(),
     KindInfo::of::<bloom::Sliding>(),
     KindInfo::of::<bloom::AgePartitioned>(),
+    KindInfo::of::<bloom::DLeft>(),
     KindInfo::of::<chained::TinySet>(),
     KindInfo::of::<chained::TinySetRemovable>(),
+    KindInfo::of::<chained::RankIndexed>(),
     KindInfo::of::<cuckoo::Cuckoo>(),
+    KindInfo::of::<probing::HashCompaction>(),
     KindInfo::of::<peel::BinaryFuse8>(),
     KindInfo::of::<peel::BinaryFuse16>(),
     KindInfo::of::<peel::BinaryFuse32>(),

@@ -478,6 +478,124 @@ class AgePartitioned(Kind):
             if run == self.k:
                 return True
         return False
+class DLeft(Kind):
+    name, parameters = "d_left", 2
+
+    def __init__(self, buckets: int, r: int) -> None:
+        need(4 <= r <= 32, "parameter 1", f"remainders of {r} bits, not 4 to 32")
+        need(1 <= buckets <= 2 ** (56 - r), "parameter 0", f"{buckets} buckets, not 1 to {2 ** (56 - r)}")
+        self.buckets, self.r, self.used = buckets, r, 4 * buckets * (r + 2)
+        self.lengths = (self.used + 7,)
+
+    def cell(self, i: int) -> tuple[int, int]:
+        cell = field(self.sections[0], i, self.r + 2)
+        return cell & 3, cell >> 2
+
+    def check(self, keys: int) -> None:
+        need(not any(self.sections[0][self.used :]), "section 0", "bits after the last cell are set")
+        cells = [self.cell(i) for i in range(32 * self.buckets)]
+        need(all(n or not v for n, v in cells), "section 0", "a cell without copies has a remainder")
+        held = sum(n for n, _ in cells)
+        need(held == keys, "section 0", f"{held} copies are held, but the header counts {keys} keys")
+
+    def contains(self, h: int) -> bool:
+        B = self.buckets
+        b, v = divmod(scale(h, B << self.r), 1 << self.r)
+        buckets, x = [b], mix(MASK - v)
+        for j in range(1, 4):
+            buckets.append(j * B + (b + scale(x, B)) % B)
+            x = x * GOLDEN_RATIO & MASK
+            x ^= x >> 32
+        return any(n and u == v for i in buckets for n, u in (self.cell(8 * i + c) for c in range(8)))
+
+
+class RankIndexed(Kind):
+    name, parameters = "rank_indexed", 4
+
+    def __init__(self, banks: int, n: int, slots: int, r: int) -> None:
+        need(1 <= n <= 64, "parameter 1", f"{n} buckets, not 1 to 64")
+        need(1 <= slots <= 65535, "parameter 2", f"{slots} slots, not 1 to 65535")
+        need(1 <= r <= 32, "parameter 3", f"fingerprints of {r} bits, not 1 to 32")
+        most = 2 ** (56 - r) // (64 * n)
+        need(1 <= banks <= most, "parameter 0", f"{banks} banks, not 1 to {most}")
+        self.banks, self.n, self.slots, self.r = banks, n, slots, r
+        self.parts = [n, -(-n // 4), -(-slots // 64), -(-slots * r // 64)]
+        self.lengths = (8 * banks * sum(self.parts),)
+
+    def bank(self, b: int) -> list[int]:
+        """Index, ends, marks and fingerprints of a bank, each as one number."""
+        at, numbers = 8 * b * sum(self.parts), []
+        for words in self.parts:
+            numbers.append(int.from_bytes(self.sections[0][at : at + 8 * words], "little"))
+            at += 8 * words
+        return numbers
+
+    def bucket(self, bank: list[int], i: int) -> dict[int, list[int]]:
+        """The fingerprints of each chain of a bucket."""
+        index, ends, marks, items = bank
+        slot = ends >> 16 * (i - 1) & 0xFFFF if i else 0
+        end = ends >> 16 * i & 0xFFFF
+        need(slot <= end <= self.slots, "section 0", f"bucket {i} ends at {end}, but starts at {slot} of {self.slots}")
+        level = [c for c in range(64) if index >> 64 * i + c & 1]
+        chains: dict[int, list[int]] = {c: [] for c in level}
+        while level:
+            need(slot + len(level) <= end, "section 0", f"the levels of bucket {i} have more slots than it")
+            following = []
+            for c in level:
+                chains[c].append(items >> slot * self.r & (2**self.r - 1))
+                if marks >> slot & 1:
+                    following.append(c)
+                slot += 1
+            level = following
+        need(slot == end, "section 0", f"the levels of bucket {i} have fewer slots than it")
+        return chains
+
+    def check(self, keys: int) -> None:
+        held = 0
+        for b in range(self.banks):
+            bank = self.bank(b)
+            for i in range(self.n):
+                self.bucket(bank, i)
+            end = bank[1] >> 16 * (self.n - 1)
+            need(end <= 0xFFFF, "section 0", "bits after the last end are set")
+            need(not bank[2] >> end and not bank[3] >> end * self.r, "section 0", "a slot that is not in use is not 0")
+            held += end
+        need(held == keys, "section 0", f"{held} slots are taken, but the header counts {keys} keys")
+
+    def contains(self, h: int) -> bool:
+        N = 64 * self.n * self.banks
+        g, fingerprint = scale(h, N), (h * N & MASK) >> (64 - self.r)
+        chains = self.bucket(self.bank(g // (64 * self.n)), g // 64 % self.n)
+        return fingerprint in chains.get(g % 64, [])
+
+
+class HashCompaction(Kind):
+    name, parameters = "hash_compaction", 2
+
+    def __init__(self, slots: int, b: int) -> None:
+        need(2 <= b <= 32, "parameter 1", f"signatures of {b} bits, not 2 to 32")
+        need(2 <= slots <= 2 ** (56 - b), "parameter 0", f"{slots} slots, not 2 to {2 ** (56 - b)}")
+        divisor = next((d for d in range(2, 1001) if d * d <= slots and slots % d == 0), None)
+        need(divisor is None, "parameter 0", f"{slots} slots, which {divisor} divides")
+        self.slots, self.b, self.lengths = slots, b, (-(-slots * b // 8) + 7,)
+
+    def check(self, keys: int) -> None:
+        table = int.from_bytes(self.sections[0], "little")
+        need(not table >> self.slots * self.b, "section 0", "bits after the last slot are set")
+        held = sum(field(self.sections[0], i, self.b) != 0 for i in range(self.slots))
+        most = min(int(self.slots * 0.9), self.slots - 1)
+        need(held <= most, "section 0", f"{held} slots are taken, more than {most}")
+        need(held <= keys and (held == 0) == (keys == 0), "section 0", f"{held} slots are taken by {keys} keys")
+
+    def contains(self, h: int) -> bool:
+        slot, rest = scale(h, self.slots), h * self.slots & MASK
+        v, step = 1 + scale(rest, 2**self.b - 1), 1 + scale(mix(h), self.slots - 1)
+        for _ in range(512):
+            held = field(self.sections[0], slot, self.b)
+            if held in (0, v):
+                return held == v
+            slot = (slot + step) % self.slots
+        return False
 
 
 ALL: list[type[Kind]] = [
@@ -573,6 +691,9 @@ class SpectralRecurring(Spectral):
 
 KINDS |= {17: Spectral, 18: SpectralMinimal, 19: SpectralRecurring}
 KINDS = dict(enumerate(ALL, 1)) | {22: Sliding, 23: AgePartitioned}
+KINDS[26] = DLeft
+KINDS[27] = RankIndexed
+KINDS[28] = HashCompaction
 
 
 class Filter:

@@ -47,6 +47,7 @@
 use std::ops::{BitAnd, BitOr, Not};
 
 use crate::bits::fastrange;
+use crate::bloom::BitWords;
 use crate::buf::{Buf, Word};
 use crate::config::Config;
 use crate::error::{BuildError, BuildErrorKind, DecodeError, Full, MergeError};
@@ -284,6 +285,32 @@ impl<L: Lane> Merge for SplitBlock<L> {
         }
         self.len = self.len.saturating_add(other.len);
         Ok(())
+    }
+}
+
+impl BitWords for SplitBlock512 {
+    fn parts(&self) -> (&[u64], u32) {
+        (&self.lanes, LANES as u32)
+    }
+
+    fn from_words(
+        words: impl ExactSizeIterator<Item = u64>,
+        _: u32,
+        len: u64,
+    ) -> Result<SplitBlock512, BuildError> {
+        let lanes = Buf::filled(words)?;
+        Ok(SplitBlock { lanes, len })
+    }
+
+    #[inline(always)]
+    fn bits_of(hash: u64, words: u64, _: u32) -> impl Iterator<Item = (usize, u64)> {
+        let block = u64::block(hash, words / LANES as u64) as usize;
+        (block * LANES..).zip(SplitBlock512::mask(hash))
+    }
+
+    fn has_shape(&self, words: u64, _: u32) -> Result<(), MergeError> {
+        let blocks = words / LANES as u64;
+        MergeError::unless_equal("blocks", blocks, self.blocks().len() as u64)
     }
 }
 

@@ -39,8 +39,8 @@
 //! - Swamidass, Baldi, *Mathematical correction for fingerprint similarity measures*, 2007: the number of keys from the
 //!   number of ones.
 
-use crate::bloom::positions;
 use crate::bloom::sieve::{self, Cells, Sieve};
+use crate::bloom::{BitWords, positions};
 use crate::buf::Buf;
 use crate::config::{Config, Param};
 use crate::error::{BuildError, BuildErrorKind, DecodeError, Full, MergeError, NoMemory};
@@ -296,6 +296,31 @@ impl Merge for Bloom {
         }
         self.len = self.len.saturating_add(other.len);
         Ok(())
+    }
+}
+
+impl BitWords for Bloom {
+    fn parts(&self) -> (&[u64], u32) {
+        (&self.words, self.k)
+    }
+
+    fn from_words(
+        words: impl ExactSizeIterator<Item = u64>,
+        k: u32,
+        len: u64,
+    ) -> Result<Bloom, BuildError> {
+        let words = Buf::filled(words)?;
+        Ok(Bloom { words, k, len })
+    }
+
+    #[inline(always)]
+    fn bits_of(hash: u64, words: u64, k: u32) -> impl Iterator<Item = (usize, u64)> {
+        positions(hash, words * 64, k).map(|bit| ((bit / 64) as usize, 1 << (bit % 64)))
+    }
+
+    fn has_shape(&self, words: u64, k: u32) -> Result<(), MergeError> {
+        MergeError::unless_equal("bits", words * 64, self.bits())?;
+        MergeError::unless_equal("k", u64::from(k), u64::from(self.k))
     }
 }
 

@@ -276,6 +276,53 @@ pub fn hash_compaction_bits(fpr: f64, comparisons: f64) -> Option<u32> {
     (bits <= 64.0).then_some(bits as u32)
 }
 
+/// False-positive rate of a table of signatures with double hashing.
+///
+/// `sum over k >= 1 of P[K >= k] q (1 - q)^(k - 1)`: the k-th slot visited is
+/// the first that matches. `P[K >= k]` is the chance that k distinct slots are
+/// all among the `used` of `slots`, and `q = 1 / (2^b - 1)`, zero being the
+/// mark of a free slot. For many slots it is `load q / (1 - load + load q)`.
+/// [`hash_compaction_fpr`] puts the mean of K for its law and is a little
+/// higher. `NaN` unless `used < slots`; 1 when `b` is 0 and a slot is used.
+pub fn double_hashing_fpr(used: u64, slots: u64, signature_bits: u32) -> f64 {
+    if used >= slots {
+        return f64::NAN;
+    }
+    let half = fingerprint_fpr(signature_bits);
+    let q = (half / (1.0 - half)).min(1.0);
+    let (mut met, mut fpr, mut reached) = (0u64, 0.0, 1.0);
+    // Each term is the one before it times at most load (1 - q).
+    while met < used.min(1 << 16) && reached > 1e-18 * fpr {
+        reached *= (used - met) as f64 / (slots - met) as f64;
+        fpr += reached * q;
+        reached *= 1.0 - q;
+        met += 1;
+    }
+    fpr.min(1.0)
+}
+
+/// Chance that a table of signatures took a new key for an old one while its
+/// `used` slots were filled.
+///
+/// `1 - exp(-sum)` over the rates [`double_hashing_fpr`] at each number of
+/// slots used on the way (Stern, Dill 1996), about `used * fpr / 2` where that
+/// is small. The sum is taken at 512 loads. `NaN` unless `used < slots`.
+pub fn omission_probability(used: u64, slots: u64, signature_bits: u32) -> f64 {
+    if used >= slots {
+        return f64::NAN;
+    }
+    // Each key met the table without itself: loads from 0 to used - 1.
+    let steps = used.min(512);
+    let mean = (0..steps)
+        .map(|i| {
+            let at = (i as f64 + 0.5) / steps as f64 * used as f64 - 0.5;
+            double_hashing_fpr(at.round() as u64, slots, signature_bits)
+        })
+        .sum::<f64>()
+        / steps.max(1) as f64;
+    -(-mean * used as f64).exp_m1()
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::{bloom_bits_per_key, bucket_capacity, prints, short_hash_floor};
@@ -443,6 +490,19 @@ mod tests {
         prints(100.0 * short_hash_floor(1_000_000, 20), "61.5");
         prints(short_hash_floor(1_000_000, 40), "9.1e-7");
         assert!(open_addressing_comparisons(1.0, true).is_nan());
+        // Many slots: load q / (1 - load + load q), here 0.8 / (0.2 * 511 + 0.8).
+        prints(100.0 * double_hashing_fpr(800_000, 1_000_000, 9), "0.777");
+        // One of two slots is used: the way starts there or not.
+        assert_eq!(double_hashing_fpr(1, 2, 2), 0.5 / 3.0);
+        assert_eq!(double_hashing_fpr(0, 2, 9), 0.0);
+        assert!(double_hashing_fpr(2, 2, 9).is_nan() && omission_probability(2, 2, 9).is_nan());
+        assert_eq!(omission_probability(0, 10, 9), 0.0);
+        // 10^6 states, 40 bits: about n eps / 2, less than that as the rate rises faster than the load.
+        let eps = double_hashing_fpr(800_000, 1_000_000, 40);
+        let omission = omission_probability(800_000, 1_000_000, 40);
+        assert!(omission < 800_000.0 * eps / 2.0 && omission > 800_000.0 * eps / 4.0);
+        // A key after the first in two slots meets one signature or none.
+        assert!((omission_probability(2, 3, 2) - (1.0 - (-1f64 / 9.0).exp())).abs() < 1e-15);
         assert_eq!(hash_compaction_bits(0.01, f64::NAN), None);
     }
 }

@@ -1,0 +1,479 @@
+//! Bloom filters that many threads fill at once, without locks.
+//!
+//! # The idea
+//!
+//! ```text
+//!   thread 1   insert(a) ──► word 3: or 0000_0100 ─┐
+//!   thread 2   insert(b) ──► word 3: or 0100_0000 ─┴─► word 3 = 0100_0100     one atomic OR each: neither bit is lost
+//! ```
+//!
+//! A Bloom filter is a set of bits that only ever go from 0 to 1, and the order in which they do leaves no trace. So
+//! threads need not agree on anything: each sets its bits by `fetch_or`, and whatever the interleaving, the outcome is
+//! bit for bit that of inserting the same keys one after another. A bit that is set already is only read: a word that
+//! many keys share then stays in every core's cache.
+//!
+//! A plain load, OR and store would not do. Between the load and the store another thread may set a bit in the same
+//! word, and the store takes it back: a key that was inserted is then denied. The model test below explores every
+//! interleaving and finds this.
+//!
+//! # Why `Relaxed` is enough
+//!
+//! The bits are the whole message: no other memory is reached through them, so nothing has to be made visible along with
+//! one. That no update of one word is lost is true of every atomic read-modify-write, whatever its ordering. And a
+//! thread that learns of an insertion (by joining the thread, by a lock, a channel, an acquiring load) sees its bits,
+//! since what happened before is visible whatever its ordering. A lookup that runs beside an insertion of the same key
+//! may answer either way.
+//!
+//! # Cost
+//!
+//! That of the plain filter. Insertions are counted in sixteen counters, each in a cache line of its own, so that
+//! counting does not make the threads wait for each other.
+//!
+//! # When to choose it
+//!
+//! When one filter is filled or asked by several threads at a time. To fill one and then only ask, a plain filter behind
+//! an `Arc` does. To write a file, take a [`snapshot`](Atomic::snapshot), or turn the filter into its plain form.
+//!
+//! # Bibliography
+//!
+//! - Boehm, Adve, *Foundations of the C++ concurrency memory model*, 2008: what an atomic operation promises.
+//! - Norris, Demsky, *`CDSChecker`: checking concurrent data structures written with C/C++ atomics*, 2013: how a model
+//!   test tries every interleaving, and every value that a relaxed load may return.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::bloom::{Bloom, SplitBlock512};
+use crate::config::Config;
+use crate::error::{BuildError, MergeError, NoMemory};
+use crate::filter::{Filter, Kind};
+use crate::simd;
+
+/// A filter that threads insert into through `&self`, as [`AtomicBloom`] and [`AtomicSplitBlock`]; made from a plain
+/// filter and turned back into one.
+///
+/// ```
+/// use tamis::{AtomicBloom, Bloom, Config, Filter, Hashing, Keyed};
+///
+/// let (config, hashing) = (Config::new(4000).fpr(0.01), Hashing::default());
+/// let seen = AtomicBloom::new(&config)?;
+/// std::thread::scope(|scope| {
+///     for part in 0..4u64 {
+///         let seen = &seen;
+///         scope.spawn(move || (0..1000).for_each(|i| seen.insert(hashing.hash(&(1000 * part + i)))));
+///     }
+/// });
+/// assert_eq!(seen.len(), 4000);
+/// let plain: Keyed<Bloom> = Keyed::from_filter(seen.into_plain()?, hashing, &config)?;
+/// assert!((0..4000u64).all(|i| plain.contains(&i)));
+/// # Ok::<(), tamis::BuildError>(())
+/// ```
+pub struct Atomic<F> {
+    words: Words<AtomicU64>,
+    k: u32,
+    /// Insertions, spread by hash.
+    inserted: [Line<AtomicU64>; COUNTERS],
+    plain: PhantomData<fn() -> F>,
+}
+
+/// A [`Bloom`] filter that many threads fill at once.
+pub type AtomicBloom = Atomic<Bloom>;
+
+/// A [`SplitBlock512`] filter that many threads fill at once.
+pub type AtomicSplitBlock = Atomic<SplitBlock512>;
+
+/// Lines that count insertions.
+const COUNTERS: usize = 16;
+
+/// A plain filter that has an atomic form: 64-bit words in which a key sets bits that nothing clears.
+pub trait BitWords: Kind {
+    /// The words, and the number of bits that a key sets.
+    #[doc(hidden)]
+    fn parts(&self) -> (&[u64], u32);
+    /// The filter of these words, of which there are as many as in a filter that was built or read.
+    #[doc(hidden)]
+    fn from_words(
+        words: impl ExactSizeIterator<Item = u64>,
+        k: u32,
+        len: u64,
+    ) -> Result<Self, BuildError>;
+    /// The word of each bit of a hash, and the bit in it.
+    #[doc(hidden)]
+    fn bits_of(hash: u64, words: u64, k: u32) -> impl Iterator<Item = (usize, u64)>;
+    /// Refuses unless the filter has this shape.
+    #[doc(hidden)]
+    fn has_shape(&self, words: u64, k: u32) -> Result<(), MergeError>;
+}
+
+/// What the insertion and the lookup need of an atomic word; the model test has its own.
+trait AtomicWord: From<u64> + Send + Sync {
+    fn get(&self) -> u64;
+    fn or(&self, bits: u64);
+}
+
+impl AtomicWord for AtomicU64 {
+    #[inline(always)]
+    fn get(&self) -> u64 {
+        self.load(Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    fn or(&self, bits: u64) {
+        self.fetch_or(bits, Ordering::Relaxed);
+    }
+}
+
+/// A cache line of words.
+#[repr(align(64))]
+struct Line<A>([A; 8]);
+
+impl<A: From<u64>> Line<A> {
+    fn of(words: &[u64]) -> Line<A> {
+        Line(std::array::from_fn(|i| {
+            A::from(words.get(i).copied().unwrap_or(0))
+        }))
+    }
+}
+
+/// An array of atomic words that starts on a cache line: the protocol of insertion and lookup.
+struct Words<A> {
+    lines: Vec<Line<A>>,
+    len: usize,
+}
+
+impl<A: AtomicWord> Words<A> {
+    fn of(words: &[u64]) -> Result<Words<A>, NoMemory> {
+        let mut lines = Vec::new();
+        let count = words.len().div_ceil(8);
+        lines.try_reserve_exact(count).map_err(|_| NoMemory {
+            bytes: count as u64 * 64,
+        })?;
+        lines.extend(words.chunks(8).map(Line::of));
+        let len = words.len();
+        Ok(Words { lines, len })
+    }
+
+    #[inline(always)]
+    fn at(&self, word: usize) -> &A {
+        &self.lines[word / 8].0[word % 8]
+    }
+
+    /// Sets bits, each in its word.
+    #[inline(always)]
+    fn set(&self, bits: impl Iterator<Item = (usize, u64)>) {
+        for (word, bit) in bits {
+            let word = self.at(word);
+            // Nothing clears a bit, so one that is seen set stays so.
+            if word.get() & bit != bit {
+                word.or(bit);
+            }
+        }
+    }
+
+    /// Whether all bits are set.
+    #[inline(always)]
+    fn are_set(&self, mut bits: impl Iterator<Item = (usize, u64)>) -> bool {
+        bits.all(|(word, bit)| self.at(word).get() & bit != 0)
+    }
+
+    fn iter(&self) -> impl ExactSizeIterator<Item = u64> {
+        (0..self.len).map(|word| self.at(word).get())
+    }
+}
+
+impl<F: BitWords> Atomic<F> {
+    /// An empty filter, of the same shape as a plain one of this configuration.
+    ///
+    /// # Errors
+    ///
+    /// As [`Kind::build`] of the plain filter.
+    pub fn new(config: &Config) -> Result<Atomic<F>, BuildError> {
+        Atomic::from_plain(&F::build(config, &mut [])?)
+    }
+
+    /// An atomic copy of a filter.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] when there is no memory for it.
+    pub fn from_plain(plain: &F) -> Result<Atomic<F>, BuildError> {
+        let (words, k) = plain.parts();
+        let inserted = std::array::from_fn(|_| Line::of(&[]));
+        let filter = Atomic {
+            words: Words::of(words)?,
+            k,
+            inserted,
+            plain: PhantomData,
+        };
+        filter.inserted[0].0[0].store(plain.len(), Ordering::Relaxed);
+        Ok(filter)
+    }
+
+    /// Inserts a hash; any number of threads may do so at a time.
+    #[inline]
+    pub fn insert(&self, hash: u64) {
+        self.words.set(self.bits_of(hash));
+        // The low bits: they choose least of where the key's own bits lie.
+        let counter = &self.inserted[hash as usize % COUNTERS].0[0];
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Inserts many hashes, faster than one by one.
+    pub fn insert_batch(&self, hashes: &[u64]) {
+        let ahead = if self.size_in_bytes() < simd::PREFETCH_FROM {
+            hashes.len()
+        } else {
+            simd::AHEAD
+        };
+        for (i, &hash) in hashes.iter().enumerate() {
+            if let Some(&next) = hashes.get(i + ahead) {
+                self.prefetch(next);
+            }
+            self.words.set(self.bits_of(hash));
+        }
+        if let Some(&hash) = hashes.first() {
+            let counter = &self.inserted[hash as usize % COUNTERS].0[0];
+            counter.fetch_add(hashes.len() as u64, Ordering::Relaxed);
+        }
+    }
+
+    /// Adds a plain filter's keys; threads may insert at the same time.
+    ///
+    /// # Errors
+    ///
+    /// [`MergeError`] when the parameters differ, by name. Then nothing was added.
+    pub fn merge(&self, other: &F) -> Result<(), MergeError> {
+        other.has_shape(self.words.len as u64, self.k)?;
+        self.words.set(other.parts().0.iter().copied().enumerate());
+        self.inserted[0].0[0].fetch_add(other.len(), Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// A plain copy: all keys whose insertion has ended are in it, others may be in part.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] when there is no memory for it.
+    pub fn snapshot(&self) -> Result<F, BuildError> {
+        F::from_words(self.words.iter(), self.k, self.len())
+    }
+
+    /// The plain filter: byte for byte the one that the same keys make when inserted one after another.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] when there is no memory for it; both exist for a moment.
+    pub fn into_plain(self) -> Result<F, BuildError> {
+        self.snapshot()
+    }
+
+    #[inline(always)]
+    fn bits_of(&self, hash: u64) -> impl Iterator<Item = (usize, u64)> {
+        F::bits_of(hash, self.words.len as u64, self.k)
+    }
+}
+
+impl<F: BitWords> Filter for Atomic<F> {
+    #[inline(always)]
+    fn contains(&self, hash: u64) -> bool {
+        self.words.are_set(self.bits_of(hash))
+    }
+
+    fn len(&self) -> u64 {
+        let counters = self.inserted.iter().map(|line| line.0[0].get());
+        counters.fold(0, u64::saturating_add)
+    }
+
+    fn size_in_bytes(&self) -> usize {
+        self.words.lines.capacity() * size_of::<Line<AtomicU64>>()
+    }
+
+    /// As of a [`snapshot`](Atomic::snapshot), whose memory it takes for the while.
+    fn fpr(&self) -> f64 {
+        self.snapshot().map_or(1.0, |plain| plain.fpr())
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, hash: u64) {
+        for (word, _) in self.bits_of(hash) {
+            simd::prefetch(&self.words.lines, word / 8);
+        }
+    }
+}
+
+impl<F: BitWords> fmt::Debug for Atomic<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Atomic")
+            .field("kind", &F::NAME)
+            .field("words", &self.words.len)
+            .field("k", &self.k)
+            .field("len", &self.len())
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bits::mix64;
+    use crate::filter::{Insert, Merge};
+    use crate::{Hashing, Keyed};
+    use loom::sync::Arc;
+    use loom::sync::atomic as model;
+
+    /// The same protocol over words whose every interleaving is tried.
+    impl AtomicWord for model::AtomicU64 {
+        fn get(&self) -> u64 {
+            self.load(Ordering::Relaxed)
+        }
+
+        fn or(&self, bits: u64) {
+            self.fetch_or(bits, Ordering::Relaxed);
+        }
+    }
+
+    /// What must not be done.
+    struct Torn(model::AtomicU64);
+
+    impl From<u64> for Torn {
+        fn from(word: u64) -> Torn {
+            Torn(word.into())
+        }
+    }
+
+    impl AtomicWord for Torn {
+        fn get(&self) -> u64 {
+            self.0.load(Ordering::Relaxed)
+        }
+
+        fn or(&self, bits: u64) {
+            let word = self.0.load(Ordering::Relaxed);
+            self.0.store(word | bits, Ordering::Relaxed);
+        }
+    }
+
+    /// Two threads insert two keys each, of one bit in a word that all share.
+    fn two_threads_insert<A: AtomicWord + 'static>() {
+        loom::model(|| {
+            let words = Arc::new(Words::<A>::of(&[0]).unwrap());
+            let keys = [[1, 2], [3, 4]].map(|pair| pair.map(mix64));
+            let threads = keys.map(|pair| {
+                let words = words.clone();
+                loom::thread::spawn(move || {
+                    for key in pair {
+                        words.set(Bloom::bits_of(key, 1, 1));
+                        assert!(words.are_set(Bloom::bits_of(key, 1, 1)), "its own key");
+                    }
+                })
+            });
+            for thread in threads {
+                thread.join().unwrap();
+            }
+            for key in keys.concat() {
+                assert!(words.are_set(Bloom::bits_of(key, 1, 1)), "a key is denied");
+            }
+        });
+    }
+
+    #[test]
+    fn no_interleaving_of_two_threads_loses_a_bit() {
+        two_threads_insert::<model::AtomicU64>();
+    }
+
+    #[test]
+    #[should_panic(expected = "key")]
+    fn the_model_finds_the_bits_that_a_load_and_a_store_would_lose() {
+        two_threads_insert::<Torn>();
+    }
+
+    #[test]
+    fn whoever_learns_of_an_insertion_finds_the_key() {
+        loom::model(|| {
+            let words = Arc::new(Words::<model::AtomicU64>::of(&[0; 2]).unwrap());
+            let told = Arc::new(model::AtomicBool::new(false));
+            let inserter = {
+                let (words, told) = (words.clone(), told.clone());
+                loom::thread::spawn(move || {
+                    words.set(Bloom::bits_of(mix64(1), 2, 3));
+                    told.store(true, Ordering::Release);
+                    words.set(Bloom::bits_of(mix64(2), 2, 3));
+                })
+            };
+            if told.load(Ordering::Acquire) {
+                assert!(words.are_set(Bloom::bits_of(mix64(1), 2, 3)));
+            }
+            inserter.join().unwrap();
+        });
+    }
+
+    /// Threads insert overlapping parts of the keys, one by one and in batches, while others look up and merge.
+    fn threads_are_as_one<F: BitWords + Insert + Merge>() {
+        const KEYS: u64 = 40_000;
+        let config = Config::new(2 * KEYS).fpr(0.01);
+        let bytes = |filter: F| {
+            let keyed = Keyed::from_filter(filter, Hashing::default(), &config).unwrap();
+            keyed.to_bytes()
+        };
+        let before: Vec<u64> = (0..1000).map(|i| mix64(1 << 40 | i)).collect();
+        let merged: Vec<u64> = (0..1000).map(|i| mix64(1 << 41 | i)).collect();
+        let start = F::build(&config, &mut before.clone()).unwrap();
+        let other = F::build(&config, &mut merged.clone()).unwrap();
+        let atomic = Atomic::from_plain(&start).unwrap();
+        let part = |t: u64| (0..KEYS / 4).map(move |i| mix64(t * KEYS / 8 + i));
+        std::thread::scope(|scope| {
+            for t in 0..8 {
+                let (atomic, before) = (&atomic, &before);
+                scope.spawn(move || {
+                    let keys: Vec<u64> = part(t).collect();
+                    let (single, batch) = keys.split_at(keys.len() / 2);
+                    for &hash in single {
+                        atomic.insert(hash);
+                        assert!(atomic.contains(hash));
+                    }
+                    atomic.insert_batch(batch);
+                    assert!(keys.iter().chain(before).all(|&hash| atomic.contains(hash)));
+                });
+            }
+            scope.spawn(|| atomic.merge(&other).unwrap());
+        });
+        let mut plain = start;
+        (0..8).for_each(|t| part(t).for_each(|hash| plain.insert(hash).unwrap()));
+        plain.merge(&other).unwrap();
+        assert_eq!((atomic.len(), atomic.fpr()), (plain.len(), plain.fpr()));
+        let queries: Vec<u64> = (0..10_000).map(|i| mix64(1 << 42 | i)).collect();
+        let mut answers = vec![false; queries.len()];
+        atomic.contains_batch(&queries, &mut answers);
+        assert!(
+            answers
+                .iter()
+                .zip(&queries)
+                .all(|(&a, &hash)| a == plain.contains(hash))
+        );
+        assert!(bytes(atomic.snapshot().unwrap()) == bytes(plain.clone()));
+        assert!(bytes(atomic.into_plain().unwrap()) == bytes(plain));
+
+        let smaller = F::build(&Config::new(KEYS).fpr(0.01), &mut []).unwrap();
+        let atomic = Atomic::from_plain(&other).unwrap();
+        assert!(atomic.merge(&smaller).is_err() && atomic.len() == 1000);
+        assert!(bytes(atomic.into_plain().unwrap()) == bytes(other));
+    }
+
+    #[test]
+    fn many_threads_make_the_bloom_filter_of_one() {
+        threads_are_as_one::<Bloom>();
+    }
+
+    #[test]
+    fn many_threads_make_the_split_block_filter_of_one() {
+        threads_are_as_one::<SplitBlock512>();
+    }
+
+    #[test]
+    fn a_block_is_one_line() {
+        assert_eq!(
+            (size_of::<Line<AtomicU64>>(), align_of::<Line<AtomicU64>>()),
+            (64, 64)
+        );
+    }
+}
