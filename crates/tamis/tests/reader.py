@@ -84,12 +84,6 @@ def siphash13(key: bytes, secret: bytes) -> int:
     return v0 ^ v1 ^ v2 ^ v3
 
 
-def mix(x: int) -> int:
-    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 & MASK
-    x = (x ^ x >> 27) * 0x94D049BB133111EB & MASK
-    return x ^ x >> 31
-
-
 class Kind:
     """One kind of filter (§3): its name, its parameters, the sections they imply, and its answer to a hash."""
 
@@ -206,8 +200,6 @@ class BinaryFuse8(Kind):
             return False
         shard, L = scale(h, self.S), self.L
         g = mix(h + int.from_bytes(self.sections[0][8 * shard : 8 * shard + 8], "little") & MASK)
-        g = h + int.from_bytes(self.sections[0][8 * shard : 8 * shard + 8], "little") & MASK
-        g = mix(g)
         p = scale(g, self.C * L)
         shifts = (18, 0) if self.a == 3 else (0, 18, 36)
         found = 0
@@ -415,6 +407,10 @@ class Folded(Kind):
                 x = x * GOLDEN_RATIO & MASK
                 x ^= x >> 32
             if sides:
+                return True
+        return False
+
+
 class Sliding(Kind):
     name, parameters = "sliding", 5
 
@@ -478,6 +474,8 @@ class AgePartitioned(Kind):
             if run == self.k:
                 return True
         return False
+
+
 class DLeft(Kind):
     name, parameters = "d_left", 2
 
@@ -690,7 +688,7 @@ class SpectralRecurring(Spectral):
 
 
 KINDS |= {17: Spectral, 18: SpectralMinimal, 19: SpectralRecurring}
-KINDS = dict(enumerate(ALL, 1)) | {22: Sliding, 23: AgePartitioned}
+KINDS |= {22: Sliding, 23: AgePartitioned}
 KINDS[26] = DLeft
 KINDS[27] = RankIndexed
 KINDS[28] = HashCompaction
