@@ -5,6 +5,8 @@ mod clock;
 mod compare;
 mod figures;
 mod heap;
+mod html;
+mod instructions;
 mod keys;
 mod limit;
 mod measure;
@@ -65,6 +67,22 @@ enum Command {
         #[arg(long)]
         json: Option<PathBuf>,
     },
+    /// Make a page of a run that `run --json` wrote.
+    Report {
+        /// The run.
+        run: PathBuf,
+        /// Another run, to show the ratios of: compiled for another processor, say.
+        other: Option<PathBuf>,
+        /// Where the page goes.
+        #[arg(long, value_name = "FILE", default_value = "report.html")]
+        html: PathBuf,
+        /// Write the chart of space against time of a million keys at 1 % as a picture of its own, too.
+        #[arg(long, value_name = "FILE")]
+        svg: Option<PathBuf>,
+    },
+    /// Make the calls that `cargo xtask instructions` counts; for valgrind.
+    #[command(hide = true)]
+    Instructions,
     /// Print a paper's tables and figures beside formulas and measurements, and draw the figures.
     Paper {
         /// Which paper.
@@ -126,6 +144,9 @@ struct RunArgs {
     /// Write the run as CSV.
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
+    /// Write the run as a page with charts.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
 }
 
 fn main() -> ExitCode {
@@ -142,6 +163,15 @@ fn main() -> ExitCode {
             all,
         } => compare_files(&old, &new, ratio, all),
         Command::Check { rounds, json } => check_targets(rounds, json.as_deref()),
+        Command::Report {
+            run,
+            other,
+            html,
+            svg,
+        } => make_report(&run, other.as_deref(), &html, svg.as_deref()),
+        Command::Instructions => instructions::run()
+            .map(|()| ExitCode::SUCCESS)
+            .map_err(Into::into),
         Command::Paper {
             paper: Paper::Tinyset,
             out,
@@ -181,6 +211,9 @@ fn run(args: RunArgs) -> Result<ExitCode, Box<dyn Error>> {
     }
     if let Some(path) = &args.csv {
         std::fs::write(path, run.to_csv())?;
+    }
+    if let Some(path) = &args.html {
+        std::fs::write(path, html::page(&run, None))?;
     }
     let mut code = ExitCode::SUCCESS;
     for row in run.rows.iter().filter(|row| row.false_negatives > 0) {
@@ -259,6 +292,33 @@ fn compare_files(
     let (text, worse) = compare::compare(&read(old)?, &read(new)?, ratio, all);
     print!("{text}");
     Ok(ExitCode::from(u8::from(worse > 0)))
+}
+
+/// The shape of the README's table and chart.
+const README: Shape = Shape {
+    n: 1_000_000,
+    fpr: 0.01,
+    keys: KeyType::U64,
+};
+
+fn make_report(
+    run: &Path,
+    other: Option<&Path>,
+    html: &Path,
+    svg: Option<&Path>,
+) -> Result<ExitCode, Box<dyn Error>> {
+    let run = read(run)?;
+    let other = other.map(read).transpose()?;
+    std::fs::write(html, html::page(&run, other.as_ref()))?;
+    if let Some(path) = svg {
+        let title = "Space against time: a million keys at 1 %";
+        let chart = html::pareto_file(&run, README, title);
+        std::fs::write(
+            path,
+            chart.ok_or(format!("nobody was measured at {README}"))?,
+        )?;
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn check_targets(rounds: usize, json: Option<&Path>) -> Result<ExitCode, Box<dyn Error>> {
