@@ -1,9 +1,8 @@
 //! Instructions per call of each kind, which no noise can touch.
 //!
-//! Under `valgrind --tool=callgrind --toggle-collect='*counted_calls*' --dump-after='*counted_calls*'` only what happens
-//! inside of [`counted_calls`] is counted, and each call of it is a dump of its own; without valgrind this does the same
-//! work and counts nothing. The order of the dumps is that of the lines that are printed. `cargo xtask instructions` puts
-//! both together.
+//! Under valgrind's callgrind, which is told to collect inside of [`counted_calls`] alone and to write a dump after each call
+//! of it, each line that is printed belongs to the dump of the same number; without valgrind this does the same work and
+//! counts nothing. `cargo xtask instructions` puts both together.
 
 use std::hint::black_box;
 
