@@ -1,6 +1,7 @@
 //! The targets, in one table, and whether a run meets them.
 
-use crate::figures::{Figure, Row, Run};
+use crate::figures::{Figure, Run, Shape};
+use crate::keys::KeyType;
 use crate::stats::Samples;
 
 /// Something that the library sets out to reach.
@@ -142,13 +143,24 @@ impl Target {
         std::iter::once(self.ours).chain(self.rival())
     }
 
+    /// Targets are of words: their hashes cost the same for everyone.
+    pub(crate) fn shape(&self) -> Shape {
+        Shape {
+            n: self.n,
+            fpr: self.fpr,
+            keys: KeyType::U64,
+        }
+    }
+
     /// How far we are, round by round, and how far we should be; more is better. `None` if it was not measured.
     fn reached(&self, run: &Run) -> Option<(Samples, f64)> {
-        let ours = run.find(self.ours, self.n, self.fpr)?;
-        let rival = |name| run.find(name, self.n, self.fpr);
+        let ours = run.find(self.ours, self.shape())?;
+        let rival = |name| run.find(name, self.shape());
         Some(match self.goal {
             Goal::Batch { rival: name, times } => (
-                best(rival(name)?)?.over(&ours.lookup(Figure::BATCH)?),
+                rival(name)?
+                    .best_lookup()?
+                    .over(&ours.lookup(Figure::BATCH)?),
                 times,
             ),
             Goal::Single { rival: name, times } => {
@@ -183,16 +195,6 @@ impl Target {
     }
 }
 
-/// The faster of a rival's single and batch lookups, in each round.
-fn best(rival: &Row) -> Option<Samples> {
-    let single = rival.lookup(Figure::SINGLE)?;
-    let Some(batch) = rival.lookup(Figure::BATCH) else {
-        return Some(single);
-    };
-    let rounds = single.0.iter().zip(&batch.0);
-    Some(Samples(rounds.map(|(a, b)| a.min(*b)).collect()))
-}
-
 /// The verdict on every target as text, and how many that are held were missed.
 pub(crate) fn check(targets: &[Target], run: &Run) -> (String, usize) {
     let (mut text, mut missed) = (String::new(), 0);
@@ -225,14 +227,14 @@ pub(crate) fn check(targets: &[Target], run: &Run) -> (String, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::figures::Row;
 
     /// A run in which our lookups take `ours` ns, single and batch, and the rival's single ones `theirs`.
     fn run(ours: f64, theirs: f64) -> Run {
         let row = |subject: &str, ns: f64, figures: &[Figure]| {
             let mut row = Row {
                 subject: subject.into(),
-                n: TEN_MILLION,
-                fpr: ONE_PERCENT,
+                shape: batch(true).shape(),
                 ..Row::default()
             };
             for &figure in figures {

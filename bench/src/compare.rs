@@ -10,15 +10,17 @@ pub(crate) enum Verdict {
     Worse,
 }
 
-/// A change of less than this is none, however quiet the rounds were.
-const LEAST: f64 = 0.03;
-/// Nor is one of less than this, if there were too few rounds to know how much they differ.
-const LEAST_OF_FEW: f64 = 0.15;
+/// A smaller ratio is no change, however quiet the rounds were.
+pub(crate) const LEAST: f64 = 1.03;
+/// Nor is one below this, if there were too few rounds to know how much they differ.
+const LEAST_OF_FEW: f64 = 1.15;
 
 /// Whether a figure changed: the medians differ, and the ranges from p10 to p90 do not overlap.
-pub(crate) fn verdict(old: &Samples, new: &Samples) -> Verdict {
+///
+/// A ratio of the medians below `least` is no change, nor one below [`LEAST_OF_FEW`] of few rounds.
+pub(crate) fn verdict(old: &Samples, new: &Samples, least: f64) -> Verdict {
     let few = old.0.len().min(new.0.len()) < 3;
-    let least = 1.0 + if few { LEAST_OF_FEW } else { LEAST };
+    let least = if few { least.max(LEAST_OF_FEW) } else { least };
     let ((old_low, old_high), (new_low, new_high)) = (old.range(), new.range());
     if new_low > old_high && new.median() > old.median() * least {
         Verdict::Worse
@@ -30,12 +32,18 @@ pub(crate) fn verdict(old: &Samples, new: &Samples) -> Verdict {
 }
 
 /// The comparison as text, and how many figures of the library's own kinds became worse.
-pub(crate) fn compare(old: &Run, new: &Run, all: bool) -> (String, usize) {
+pub(crate) fn compare(old: &Run, new: &Run, least: f64, all: bool) -> (String, usize) {
     let mut text = String::new();
+    for (name, before) in &old.about {
+        let now = new.about.get(name).map_or("unknown", String::as_str);
+        if now != before && name != "load" {
+            text += &format!("{name}: {before} → {now}\n");
+        }
+    }
     let (mut worse, mut better, mut compared) = (0, 0, 0);
     let mut rivals = Samples::default();
     for row in &new.rows {
-        let Some(before) = old.find(&row.subject, row.n, row.fpr) else {
+        let Some(before) = old.find(&row.subject, row.shape) else {
             continue;
         };
         for (figure, samples) in &row.figures {
@@ -51,7 +59,7 @@ pub(crate) fn compare(old: &Run, new: &Run, all: bool) -> (String, usize) {
                 rivals.0.push(ratio);
             }
             compared += 1;
-            let verdict = verdict(old_samples, samples);
+            let verdict = verdict(old_samples, samples, least);
             match verdict {
                 Verdict::Worse if row.ours => worse += 1,
                 Verdict::Better if row.ours => better += 1,
@@ -64,10 +72,9 @@ pub(crate) fn compare(old: &Run, new: &Run, all: bool) -> (String, usize) {
                     Verdict::Same => "",
                 };
                 text += &format!(
-                    "{:<24} n = {:<9} ε = {:<8.3e} {:<14} {:>9.4} → {:>9.4} {:<8} ×{ratio:<6.3} {word}\n",
+                    "{:<24} {:<32} {:<18} {:>9.4} → {:>9.4} {:<8} ×{ratio:<6.3} {word}\n",
                     row.subject,
-                    row.n,
-                    row.fpr,
+                    row.shape.to_string(),
                     figure.name(),
                     old_samples.median(),
                     samples.median(),
@@ -98,29 +105,32 @@ mod tests {
     #[test]
     fn a_change_within_the_spread_is_none() {
         let noisy = of(&[8.0, 10.0, 12.0]);
-        assert_eq!(verdict(&noisy, &of(&[9.0, 11.5, 13.0])), Verdict::Same);
-        assert_eq!(verdict(&noisy, &noisy), Verdict::Same);
+        assert_eq!(
+            verdict(&noisy, &of(&[9.0, 11.5, 13.0]), LEAST),
+            Verdict::Same
+        );
+        assert_eq!(verdict(&noisy, &noisy, LEAST), Verdict::Same);
     }
 
     #[test]
     fn a_change_beyond_the_spread_is_told_either_way() {
         let (slow, fast) = (of(&[10.0, 10.1, 10.2]), of(&[8.0, 8.1, 8.2]));
-        assert_eq!(verdict(&fast, &slow), Verdict::Worse);
-        assert_eq!(verdict(&slow, &fast), Verdict::Better);
+        assert_eq!(verdict(&fast, &slow, LEAST), Verdict::Worse);
+        assert_eq!(verdict(&slow, &fast, LEAST), Verdict::Better);
     }
 
     #[test]
     fn a_tiny_change_is_none_however_quiet() {
         let (old, new) = (of(&[10.0; 5]), of(&[10.2; 5]));
-        assert_eq!(verdict(&old, &new), Verdict::Same);
-        assert_eq!(verdict(&old, &of(&[10.4; 5])), Verdict::Worse);
+        assert_eq!(verdict(&old, &new, LEAST), Verdict::Same);
+        assert_eq!(verdict(&old, &of(&[10.4; 5]), LEAST), Verdict::Worse);
     }
 
     #[test]
     fn few_rounds_must_differ_more() {
-        assert_eq!(verdict(&of(&[10.0]), &of(&[11.0])), Verdict::Same);
-        assert_eq!(verdict(&of(&[10.0]), &of(&[12.0])), Verdict::Worse);
-        assert_eq!(verdict(&of(&[]), &of(&[1.0])), Verdict::Same);
+        assert_eq!(verdict(&of(&[10.0]), &of(&[11.0]), LEAST), Verdict::Same);
+        assert_eq!(verdict(&of(&[10.0]), &of(&[12.0]), LEAST), Verdict::Worse);
+        assert_eq!(verdict(&of(&[]), &of(&[1.0]), LEAST), Verdict::Same);
     }
 
     #[test]
@@ -143,10 +153,10 @@ mod tests {
                 ..Run::default()
             }
         };
-        let (text, worse) = compare(&run(1.0), &run(2.0), false);
+        let (text, worse) = compare(&run(1.0), &run(2.0), LEAST, false);
         assert_eq!(worse, 1, "{text}");
         assert!(text.contains("WORSE") && text.contains("×2.000 in the median"));
-        assert_eq!(compare(&run(2.0), &run(1.0), true).1, 0);
-        assert_eq!(compare(&run(2.0), &Run::default(), true).1, 0);
+        assert_eq!(compare(&run(2.0), &run(1.0), LEAST, true).1, 0);
+        assert_eq!(compare(&run(2.0), &Run::default(), LEAST, true).1, 0);
     }
 }

@@ -1,9 +1,11 @@
 //! The figures that are taken of a subject: names, units, and what a run found, in memory and as JSON.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde_json::{Value, json};
 
+use crate::keys::KeyType;
 use crate::stats::Samples;
 
 /// One thing that is measured. All are better when smaller.
@@ -11,7 +13,10 @@ use crate::stats::Samples;
 pub(crate) enum Figure {
     Bits,
     Peak,
+    /// The measured rate.
     Fpr,
+    /// The rate that the filter itself expects; rivals are not asked.
+    Expected,
     Build,
     Insert,
     Absent,
@@ -21,14 +26,20 @@ pub(crate) enum Figure {
     PresentBatch,
     HalfBatch,
     Remove,
+    Count,
     Limit,
+    // Several threads: time that passes, whatever the clock.
+    BuildThreads,
+    HalfThreads,
+    HalfBatchThreads,
 }
 
 impl Figure {
-    pub(crate) const ALL: [Figure; 13] = [
+    pub(crate) const ALL: [Figure; 18] = [
         Figure::Bits,
         Figure::Peak,
         Figure::Fpr,
+        Figure::Expected,
         Figure::Build,
         Figure::Insert,
         Figure::Absent,
@@ -38,7 +49,11 @@ impl Figure {
         Figure::PresentBatch,
         Figure::HalfBatch,
         Figure::Remove,
+        Figure::Count,
         Figure::Limit,
+        Figure::BuildThreads,
+        Figure::HalfThreads,
+        Figure::HalfBatchThreads,
     ];
 
     pub(crate) const SINGLE: [Figure; 3] = [Figure::Absent, Figure::Present, Figure::Half];
@@ -51,6 +66,7 @@ impl Figure {
             Figure::Bits => "bits",
             Figure::Peak => "peak",
             Figure::Fpr => "fpr",
+            Figure::Expected => "expected_fpr",
             Figure::Build => "build",
             Figure::Insert => "insert",
             Figure::Absent => "absent",
@@ -60,14 +76,18 @@ impl Figure {
             Figure::PresentBatch => "present_batch",
             Figure::HalfBatch => "half_batch",
             Figure::Remove => "remove",
+            Figure::Count => "count",
             Figure::Limit => "limit",
+            Figure::BuildThreads => "build_threads",
+            Figure::HalfThreads => "half_threads",
+            Figure::HalfBatchThreads => "half_batch_threads",
         }
     }
 
     pub(crate) fn unit(self) -> &'static str {
         match self {
             Figure::Bits | Figure::Peak => "bits/key",
-            Figure::Fpr => "rate",
+            Figure::Fpr | Figure::Expected => "rate",
             _ => "ns",
         }
     }
@@ -77,16 +97,37 @@ impl Figure {
     }
 }
 
-/// What was found of one subject at one size and rate.
+/// What filters are asked to be: how many keys, of which type, at which rate.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Shape {
+    pub(crate) n: usize,
+    /// The rate that is asked for.
+    pub(crate) fpr: f64,
+    pub(crate) keys: KeyType,
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (n, fpr) = (self.n, self.fpr * 100.0);
+        let decimals = if fpr >= 1.0 { 0 } else { 2 };
+        write!(f, "n = {n}, ε = {fpr:.decimals$} %")?;
+        match self.keys {
+            KeyType::U64 => Ok(()),
+            KeyType::Strings => f.write_str(", strings"),
+        }
+    }
+}
+
+/// What was found of one subject at one shape.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Row {
     pub(crate) subject: String,
+    /// What it is a variation of: the directory of the kind's source, or the same for a rival.
+    pub(crate) family: String,
     pub(crate) ours: bool,
     /// Single calls are of the type's own; otherwise dynamic.
     pub(crate) typed: bool,
-    pub(crate) n: usize,
-    /// The rate that was asked for.
-    pub(crate) fpr: f64,
+    pub(crate) shape: Shape,
     pub(crate) figures: BTreeMap<Figure, Samples>,
     /// Members that were not found: any is a bug of the subject.
     pub(crate) false_negatives: u64,
@@ -101,10 +142,10 @@ impl Row {
         Some(self.figures.get(&figure)?.median())
     }
 
-    /// How many line reads a lookup of the batch takes, round by round.
-    pub(crate) fn line_reads(&self, batch: Figure) -> Option<Samples> {
+    /// How many line reads a lookup takes, round by round.
+    pub(crate) fn line_reads(&self, lookup: Figure) -> Option<Samples> {
         let limit = self.figures.get(&Figure::Limit)?;
-        Some(self.figures.get(&batch)?.over(limit))
+        Some(self.figures.get(&lookup)?.over(limit))
     }
 
     /// The mean time of a lookup over absent, present and mixed keys, round by round; `None` without such calls.
@@ -114,6 +155,26 @@ impl Row {
         Some(Samples(
             rounds.map(|((a, b), c)| (a + b + c) / 3.0).collect(),
         ))
+    }
+
+    /// The faster of single and batch lookups, in each round.
+    pub(crate) fn best_lookup(&self) -> Option<Samples> {
+        let single = self.lookup(Figure::SINGLE)?;
+        let Some(batch) = self.lookup(Figure::BATCH) else {
+            return Some(single);
+        };
+        let rounds = single.0.iter().zip(&batch.0);
+        Some(Samples(rounds.map(|(a, b)| a.min(*b)).collect()))
+    }
+
+    /// Bits per key above the least that any filter of its rate needs, log₂(1/ε). The rate is the one that the filter
+    /// expects, or else the one that was measured; `None` where no false positive was seen.
+    pub(crate) fn overhead(&self) -> Option<f64> {
+        let measured = self.figures.get(&Figure::Fpr)?;
+        let mean = measured.0.iter().sum::<f64>() / measured.0.len() as f64;
+        let rate = self.median(Figure::Expected).unwrap_or(mean);
+        let overhead = self.median(Figure::Bits)? + rate.log2();
+        (rate > 0.0).then_some(overhead)
     }
 }
 
@@ -126,10 +187,21 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    pub(crate) fn find(&self, subject: &str, n: usize, fpr: f64) -> Option<&Row> {
+    pub(crate) fn find(&self, subject: &str, shape: Shape) -> Option<&Row> {
         self.rows
             .iter()
-            .find(|row| row.subject == subject && row.n == n && row.fpr == fpr)
+            .find(|row| row.subject == subject && row.shape == shape)
+    }
+
+    /// The shapes of all rows, each once, in their order.
+    pub(crate) fn shapes(&self) -> Vec<Shape> {
+        let mut shapes: Vec<Shape> = Vec::new();
+        for row in &self.rows {
+            if !shapes.contains(&row.shape) {
+                shapes.push(row.shape);
+            }
+        }
+        shapes
     }
 
     pub(crate) fn to_json(&self) -> Value {
@@ -148,18 +220,20 @@ impl Run {
                     }),
                 );
             }
-            for batch in Figure::BATCH {
-                if let Some(reads) = row.line_reads(batch) {
-                    let name = format!("{}_line_reads", batch.name());
+            for lookup in Figure::SINGLE.into_iter().chain(Figure::BATCH) {
+                if let Some(reads) = row.line_reads(lookup) {
+                    let name = format!("{}_line_reads", lookup.name());
                     figures.insert(name, json!({ "unit": "×", "median": reads.median() }));
                 }
             }
             json!({
                 "subject": row.subject,
+                "family": row.family,
                 "ours": row.ours,
                 "typed": row.typed,
-                "n": row.n,
-                "fpr": row.fpr,
+                "n": row.shape.n,
+                "fpr": row.shape.fpr,
+                "keys": row.shape.keys.name(),
                 "false_negatives": row.false_negatives,
                 "figures": figures,
             })
@@ -167,7 +241,8 @@ impl Run {
         json!({ "about": self.about, "rows": rows.collect::<Vec<_>>() })
     }
 
-    /// Reads what [`to_json`](Self::to_json) wrote; figures of another version are passed over.
+    /// Reads what [`to_json`](Self::to_json) wrote; figures of another version are passed over, and what an earlier one did
+    /// not write was then the only choice.
     pub(crate) fn from_json(value: &Value) -> Option<Run> {
         let rows = value["rows"].as_array()?.iter().map(|row| {
             let figures = row["figures"].as_object()?.iter();
@@ -178,10 +253,17 @@ impl Run {
             });
             Some(Row {
                 subject: row["subject"].as_str()?.into(),
+                family: row["family"].as_str().unwrap_or("other").into(),
                 ours: row["ours"].as_bool()?,
                 typed: row["typed"].as_bool()?,
-                n: row["n"].as_u64()? as usize,
-                fpr: row["fpr"].as_f64()?,
+                shape: Shape {
+                    n: row["n"].as_u64()? as usize,
+                    fpr: row["fpr"].as_f64()?,
+                    keys: match row["keys"].as_str() {
+                        Some(name) => KeyType::of_name(name)?,
+                        None => KeyType::U64,
+                    },
+                },
                 figures: figures.collect(),
                 false_negatives: row["false_negatives"].as_u64()?,
             })
@@ -197,15 +279,16 @@ impl Run {
 
     /// One line per figure, for spreadsheets.
     pub(crate) fn to_csv(&self) -> String {
-        let mut text = String::from("subject,n,fpr,figure,unit,median,p10,p90,rounds\n");
+        let mut text = String::from("subject,n,fpr,keys,figure,unit,median,p10,p90,rounds\n");
         for row in &self.rows {
             for (figure, samples) in &row.figures {
                 let (low, high) = samples.range();
                 text += &format!(
-                    "{},{},{},{},{},{},{low},{high},{}\n",
+                    "{},{},{},{},{},{},{},{low},{high},{}\n",
                     row.subject,
-                    row.n,
-                    row.fpr,
+                    row.shape.n,
+                    row.shape.fpr,
+                    row.shape.keys.name(),
                     figure.name(),
                     figure.unit(),
                     samples.median(),
@@ -224,10 +307,14 @@ mod tests {
     fn run() -> Run {
         let mut row = Row {
             subject: "cuckoo".into(),
+            family: "cuckoo".into(),
             ours: true,
             typed: true,
-            n: 1000,
-            fpr: 0.01,
+            shape: Shape {
+                n: 1000,
+                fpr: 0.01,
+                keys: KeyType::Strings,
+            },
             ..Row::default()
         };
         for (i, figure) in Figure::ALL.into_iter().enumerate() {
@@ -254,16 +341,37 @@ mod tests {
         let csv = run().to_csv();
         assert_eq!(csv.lines().count(), 1 + Figure::ALL.len());
         let columns = |line: &str| line.split(',').count();
-        assert!(csv.lines().all(|line| columns(line) == 9), "{csv}");
+        assert!(csv.lines().all(|line| columns(line) == 10), "{csv}");
     }
 
     #[test]
     fn a_lookup_is_the_mean_of_three_workloads_in_each_round() {
         let row = &run().rows[0];
-        // absent, present and half are 6, 7, 8 in the first round.
-        assert_eq!(row.lookup(Figure::SINGLE), Some(Samples(vec![7.0, 8.5])));
+        // absent, present and half are 7, 8, 9 in the first round.
+        assert_eq!(row.lookup(Figure::SINGLE), Some(Samples(vec![8.0, 9.5])));
+        assert_eq!(row.best_lookup(), row.lookup(Figure::SINGLE));
         assert_eq!(Row::default().lookup(Figure::BATCH), None);
         let reads = row.line_reads(Figure::AbsentBatch).unwrap();
-        assert_eq!(reads.0[0], 9.0 / 13.0);
+        assert_eq!(reads.0[0], 10.0 / 15.0);
+    }
+
+    #[test]
+    fn the_overhead_is_above_the_lower_bound_of_the_rate_at_hand() {
+        let mut row = Row::default();
+        row.record(Figure::Bits, 10.0);
+        row.record(Figure::Fpr, 0.0);
+        assert_eq!(row.overhead(), None, "no false positive was seen");
+        row.record(Figure::Fpr, 1.0 / 128.0);
+        assert_eq!(row.overhead(), Some(2.0), "the mean of both rounds is 2⁻⁸");
+        row.record(Figure::Expected, 1.0 / 512.0);
+        assert_eq!(row.overhead(), Some(1.0));
+    }
+
+    #[test]
+    fn a_run_of_an_earlier_version_is_read() {
+        let row = json!({ "subject": "bloom", "ours": true, "typed": true, "n": 10, "fpr": 0.5,
+            "false_negatives": 0, "figures": {} });
+        let run = Run::from_json(&json!({ "about": {}, "rows": [row] })).unwrap();
+        assert_eq!(run.rows[0].shape.keys, KeyType::U64);
     }
 }

@@ -99,11 +99,11 @@ fn prefetch(buffer: &[u8], index: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keys::Keys;
+    use crate::keys::{KeyType, Keys};
 
     #[test]
     fn every_key_is_read_once_at_every_distance() {
-        let keys = Keys::new(0, 1, 1000);
+        let keys = Keys::new(KeyType::U64, 0, 1, 1000);
         for ahead in [0, 1, 32, 999, 1000, 5000] {
             assert_eq!(read(&[1; 64 * 64], &keys.absent, ahead), 1000);
             assert_eq!(read(&[1; 64], &keys.absent, ahead), 1000, "one line");
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn the_limit_is_a_time() {
-        let keys = Keys::new(0, 1, 10_000);
+        let keys = Keys::new(KeyType::U64, 0, 1, 10_000);
         let mut lines = Lines::new().unwrap();
         for bytes in [0, 1, 1 << 20, 1 << 12] {
             let ns = lines.ns_per_read(bytes, &keys.absent, Clock::Wall).unwrap();

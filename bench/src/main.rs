@@ -5,11 +5,14 @@ mod clock;
 mod compare;
 mod figures;
 mod heap;
+mod html;
+mod instructions;
 mod keys;
 mod limit;
 mod measure;
 mod ours;
 mod paper;
+mod plan;
 mod report;
 mod rivals;
 mod stats;
@@ -23,8 +26,9 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::clock::Clock;
-use crate::figures::Run;
-use crate::measure::Plan;
+use crate::figures::{Run, Shape};
+use crate::keys::KeyType;
+use crate::plan::{Matrix, Named, Plan, Task};
 use crate::subject::Contestant;
 
 /// Measures every kind of filter, with other crates' filters beside them.
@@ -47,6 +51,9 @@ enum Command {
         old: PathBuf,
         /// The later run.
         new: PathBuf,
+        /// The least ratio that is a change.
+        #[arg(long, default_value_t = compare::LEAST)]
+        ratio: f64,
         /// Show every figure, not only those of ours that changed.
         #[arg(long)]
         all: bool,
@@ -60,6 +67,22 @@ enum Command {
         #[arg(long)]
         json: Option<PathBuf>,
     },
+    /// Make a page of a run that `run --json` wrote.
+    Report {
+        /// The run.
+        run: PathBuf,
+        /// Another run, to show the ratios of: compiled for another processor, say.
+        other: Option<PathBuf>,
+        /// Where the page goes.
+        #[arg(long, value_name = "FILE", default_value = "report.html")]
+        html: PathBuf,
+        /// Write the chart of space against time of a million keys at 1 % as a picture of its own, too.
+        #[arg(long, value_name = "FILE")]
+        svg: Option<PathBuf>,
+    },
+    /// Make the calls that `cargo xtask instructions` counts; for valgrind.
+    #[command(hide = true)]
+    Instructions,
     /// Print a paper's tables and figures beside formulas and measurements, and draw the figures.
     Paper {
         /// Which paper.
@@ -83,14 +106,20 @@ enum Paper {
 #[derive(Args)]
 struct RunArgs {
     /// Two sizes, one rate, three rounds: less than a minute.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "full")]
     quick: bool,
-    /// Numbers of keys [default: 100000,1000000,10000000; quick: 100000,1000000].
+    /// Every size at every rate: half an hour.
+    #[arg(long)]
+    full: bool,
+    /// Numbers of keys [default: 100000,1000000,10000000; 100000000 takes 6 GiB].
     #[arg(long, value_delimiter = ',')]
     n: Vec<usize>,
-    /// False-positive rates [default: 0.01,0.00390625,0.001; quick: 0.00390625].
+    /// False-positive rates [default: 0.01,0.00390625,0.001 up to a million keys, 0.00390625 beyond].
     #[arg(long, value_delimiter = ',')]
     fpr: Vec<f64>,
+    /// Types of keys [default: u64, and strings at a million keys].
+    #[arg(long, value_enum, value_delimiter = ',')]
+    keys: Vec<KeyType>,
     /// Only these kinds of ours.
     #[arg(long, value_delimiter = ',')]
     kinds: Vec<String>,
@@ -103,6 +132,9 @@ struct RunArgs {
     /// Rounds for each size and rate [default: 5, and 3 from five million keys on; quick: 3].
     #[arg(long)]
     rounds: Option<usize>,
+    /// Build and look up on this many threads, too [default: 2 at 0.00390625 from a million keys on].
+    #[arg(long)]
+    threads: Option<usize>,
     /// Which time to measure.
     #[arg(long, value_enum, default_value_t = Clock::Cpu)]
     clock: Clock,
@@ -112,6 +144,9 @@ struct RunArgs {
     /// Write the run as CSV.
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
+    /// Write the run as a page with charts.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
 }
 
 fn main() -> ExitCode {
@@ -121,8 +156,22 @@ fn main() -> ExitCode {
             subject::all().iter().for_each(|c| println!("{}", c.name));
             Ok(ExitCode::SUCCESS)
         }
-        Command::Compare { old, new, all } => compare_files(&old, &new, all),
+        Command::Compare {
+            old,
+            new,
+            ratio,
+            all,
+        } => compare_files(&old, &new, ratio, all),
         Command::Check { rounds, json } => check_targets(rounds, json.as_deref()),
+        Command::Report {
+            run,
+            other,
+            html,
+            svg,
+        } => make_report(&run, other.as_deref(), &html, svg.as_deref()),
+        Command::Instructions => instructions::run()
+            .map(|()| ExitCode::SUCCESS)
+            .map_err(Into::into),
         Command::Paper {
             paper: Paper::Tinyset,
             out,
@@ -136,30 +185,25 @@ fn main() -> ExitCode {
 }
 
 fn run(args: RunArgs) -> Result<ExitCode, Box<dyn Error>> {
-    fn or<T: Clone>(given: Vec<T>, default: &[T]) -> Vec<T> {
-        if given.is_empty() {
-            default.to_vec()
-        } else {
-            given
-        }
-    }
-    let (sizes, rates, rounds, queries): (&[usize], &[f64], _, _) = if args.quick {
-        (&[100_000, 1_000_000], &[1.0 / 256.0], Some(3), 1 << 18)
-    } else {
-        let sizes = &[100_000, 1_000_000, 10_000_000];
-        (sizes, &[0.01, 1.0 / 256.0, 0.001], None, 1 << 20)
+    let (matrix, queries) = match (args.quick, args.full) {
+        (true, _) => (Matrix::Quick, 1 << 18),
+        (_, true) => (Matrix::Full, 1 << 20),
+        _ => (Matrix::Default, 1 << 20),
+    };
+    let named = Named {
+        sizes: args.n,
+        rates: args.fpr,
+        keys: args.keys,
+        rounds: args.rounds,
+        threads: args.threads,
     };
     let plan = Plan {
-        sizes: or(args.n, sizes),
-        rates: or(args.fpr, rates),
+        tasks: plan::tasks(matrix, &named),
         contestants: choose(&args.kinds, &args.rivals, args.no_rivals)?,
-        rounds: args.rounds.or(rounds),
         queries,
         clock: args.clock,
     };
-    if plan.sizes.contains(&0) || plan.rounds == Some(0) {
-        return Err("there is nothing to measure in 0 keys or 0 rounds".into());
-    }
+    plan::refuse(&plan.tasks)?;
     let run = measure(&plan)?;
     print!("{}", report::tables(&run));
     if let Some(path) = &args.json {
@@ -168,12 +212,15 @@ fn run(args: RunArgs) -> Result<ExitCode, Box<dyn Error>> {
     if let Some(path) = &args.csv {
         std::fs::write(path, run.to_csv())?;
     }
+    if let Some(path) = &args.html {
+        std::fs::write(path, html::page(&run, None))?;
+    }
     let mut code = ExitCode::SUCCESS;
     for row in run.rows.iter().filter(|row| row.false_negatives > 0) {
         let (who, lost) = (&row.subject, row.false_negatives);
         eprintln!(
-            "error: {who} lost keys: {lost} false negatives (n = {}, ε = {})",
-            row.n, row.fpr
+            "error: {who} lost keys: {lost} false negatives ({})",
+            row.shape
         );
         code = ExitCode::FAILURE;
     }
@@ -236,10 +283,42 @@ fn read(path: &Path) -> Result<Run, Box<dyn Error>> {
     Ok(Run::from_json(&value).ok_or_else(not_ours)?)
 }
 
-fn compare_files(old: &Path, new: &Path, all: bool) -> Result<ExitCode, Box<dyn Error>> {
-    let (text, worse) = compare::compare(&read(old)?, &read(new)?, all);
+fn compare_files(
+    old: &Path,
+    new: &Path,
+    ratio: f64,
+    all: bool,
+) -> Result<ExitCode, Box<dyn Error>> {
+    let (text, worse) = compare::compare(&read(old)?, &read(new)?, ratio, all);
     print!("{text}");
     Ok(ExitCode::from(u8::from(worse > 0)))
+}
+
+/// The shape of the README's table and chart.
+const README: Shape = Shape {
+    n: 1_000_000,
+    fpr: 0.01,
+    keys: KeyType::U64,
+};
+
+fn make_report(
+    run: &Path,
+    other: Option<&Path>,
+    html: &Path,
+    svg: Option<&Path>,
+) -> Result<ExitCode, Box<dyn Error>> {
+    let run = read(run)?;
+    let other = other.map(read).transpose()?;
+    std::fs::write(html, html::page(&run, other.as_ref()))?;
+    if let Some(path) = svg {
+        let title = "Space against time: a million keys at 1 %";
+        let chart = html::pareto_file(&run, README, title);
+        std::fs::write(
+            path,
+            chart.ok_or(format!("nobody was measured at {README}"))?,
+        )?;
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn check_targets(rounds: usize, json: Option<&Path>) -> Result<ExitCode, Box<dyn Error>> {
@@ -254,22 +333,27 @@ fn check_targets(rounds: usize, json: Option<&Path>) -> Result<ExitCode, Box<dyn
 
 /// Measures, at each size and rate of a target, those whom its targets speak of.
 fn measure_targets(rounds: usize) -> Result<Run, Box<dyn Error>> {
-    let mut shapes: Vec<(usize, f64)> = Vec::new();
+    let mut shapes: Vec<Shape> = Vec::new();
     for target in check::TARGETS {
-        if !shapes.contains(&(target.n, target.fpr)) {
-            shapes.push((target.n, target.fpr));
+        if !shapes.contains(&target.shape()) {
+            shapes.push(target.shape());
         }
     }
     let mut all = Run::default();
-    for (n, fpr) in shapes {
-        let targets = check::TARGETS.iter().filter(|t| t.n == n && t.fpr == fpr);
+    for shape in shapes {
+        let targets = check::TARGETS.iter().filter(|t| t.shape() == shape);
         let names: Vec<&str> = targets.flat_map(check::Target::subjects).collect();
         let contestants = subject::all().into_iter();
+        let rounds = rounds.max(1);
+        let task = Task {
+            shape,
+            rounds,
+            threads: 2,
+        };
+        plan::refuse(&[task])?;
         let run = measure(&Plan {
-            sizes: vec![n],
-            rates: vec![fpr],
+            tasks: vec![task],
             contestants: contestants.filter(|c| names.contains(&c.name)).collect(),
-            rounds: Some(rounds.max(1)),
             queries: 1 << 20,
             clock: Clock::Cpu,
         })?;

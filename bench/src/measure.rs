@@ -2,28 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
+use std::sync::Barrier;
+use std::time::Instant;
 
 use crate::clock::{Clock, timed};
 use crate::figures::{Figure, Row, Run};
 use crate::heap;
-use crate::keys::Keys;
+use crate::keys::{Ask, KeyType, Keys};
 use crate::limit::Lines;
-use crate::subject::{Contestant, Inserting, Subject};
+use crate::plan::{self, Plan, Task};
+use crate::subject::{Contestant, Inserting, Subject, hash};
 
-/// What is to be measured.
-pub(crate) struct Plan {
-    pub(crate) sizes: Vec<usize>,
-    pub(crate) rates: Vec<f64>,
-    pub(crate) contestants: Vec<Contestant>,
-    /// `None`: five, or three from [`MANY`] keys on.
-    pub(crate) rounds: Option<usize>,
-    /// The most lookups of a pass.
-    pub(crate) queries: usize,
-    pub(crate) clock: Clock,
-}
-
-/// From this many keys on, three rounds do by default.
-const MANY: usize = 5_000_000;
 /// Lookups of a pass at least, however few the keys: a rate of 2⁻⁸ is then known to a tenth.
 const LEAST_QUERIES: usize = 1 << 16;
 /// Lookups are timed in this many parts, and the fastest counts: what slows down one part is not the filter. The parts'
@@ -38,173 +27,264 @@ pub(crate) fn run(
     mut progress: impl FnMut(&str),
 ) -> std::io::Result<(Run, Vec<String>)> {
     let mut run = Run {
-        about: about(plan.clock),
+        about: about(plan),
         rows: Vec::new(),
     };
     let mut absent = Vec::new();
     let mut lines = Lines::new()?;
-    for &n in &plan.sizes {
-        for &fpr in &plan.rates {
-            let rounds = plan.rounds.unwrap_or(if n < MANY { 5 } else { 3 });
-            let queries = n.clamp(LEAST_QUERIES.min(plan.queries), plan.queries);
-            let mut rows: Vec<Row> = plan
-                .contestants
-                .iter()
-                .map(|contestant| Row {
-                    subject: contestant.name.into(),
-                    ours: contestant.ours,
-                    typed: contestant.typed,
-                    n,
-                    fpr,
-                    ..Row::default()
-                })
-                .collect();
-            let mut playing = vec![true; rows.len()];
-            for round in 0..rounds {
-                let keys = Keys::new(round as u64, n, queries);
-                // Everyone's turn comes at another place in each round, after another neighbour.
-                for i in (0..rows.len()).map(|i| (i + round * 5) % plan.contestants.len()) {
-                    if !playing[i] {
-                        continue;
-                    }
-                    let (contestant, row) = (&plan.contestants[i], &mut rows[i]);
-                    progress(&format!(
-                        "n = {n}, ε = {fpr}, round {} of {rounds}: {}",
-                        round + 1,
-                        contestant.name
-                    ));
-                    let (result, ns) = timed(plan.clock, 1, || {
-                        turn(contestant, &keys, fpr, &mut lines, plan.clock, row)
-                    });
-                    if let Err(reason) = result {
-                        playing[i] = false;
-                        let who = contestant.name;
-                        absent.push(format!("{who} at n = {n}, ε = {fpr}: {reason}"));
-                    } else if ns > PATIENCE {
-                        playing[i] = false;
-                    }
+    for &Task {
+        shape,
+        rounds,
+        threads,
+    } in &plan.tasks
+    {
+        let queries = shape.n.clamp(LEAST_QUERIES.min(plan.queries), plan.queries);
+        let row = |contestant: &Contestant| Row {
+            subject: contestant.name.into(),
+            family: contestant.family.into(),
+            ours: contestant.ours,
+            typed: contestant.typed,
+            shape,
+            ..Row::default()
+        };
+        let mut rows: Vec<Row> = plan.contestants.iter().map(row).collect();
+        let mut playing = vec![true; rows.len()];
+        for round in 0..rounds {
+            let keys = Keys::new(shape.keys, round as u64, shape.n, queries);
+            // Everyone's turn comes at another place in each round, after another neighbour.
+            for i in (0..rows.len()).map(|i| (i + round * 5) % plan.contestants.len()) {
+                if !playing[i] {
+                    continue;
+                }
+                let contestant = &plan.contestants[i];
+                let who = contestant.name;
+                if let Err(reason) = plan::fits(shape, contestant.peak) {
+                    playing[i] = false;
+                    absent.push(format!("{who} at {shape}: {reason}"));
+                    continue;
+                }
+                progress(&format!("{shape}, round {} of {rounds}: {who}", round + 1));
+                let mut turn = Turn {
+                    contestant,
+                    keys: &keys,
+                    clock: plan.clock,
+                    threads,
+                    row: &mut rows[i],
+                };
+                let (result, ns) = timed(plan.clock, 1, || turn.play(&mut lines));
+                if let Err(reason) = result {
+                    playing[i] = false;
+                    absent.push(format!("{who} at {shape}: {reason}"));
+                } else if ns > PATIENCE {
+                    playing[i] = false;
                 }
             }
-            rows.retain(|row| !row.figures.is_empty());
-            run.rows.extend(rows);
         }
+        rows.retain(|row| !row.figures.is_empty());
+        run.rows.extend(rows);
     }
     Ok((run, absent))
 }
 
 /// One subject's turn in a round: everything is measured once, on a filter built for this turn.
-fn turn(
-    contestant: &Contestant,
-    keys: &Keys,
-    fpr: f64,
-    lines: &mut Lines,
+struct Turn<'a> {
+    contestant: &'a Contestant,
+    keys: &'a Keys,
     clock: Clock,
-    row: &mut Row,
-) -> Result<(), String> {
-    let n = keys.members.len();
-    // A build may reorder its keys: each has a copy, which is not counted.
-    let mut copy = keys.members.clone();
-    let ((built, ns), used) =
-        heap::count(|| timed(clock, n, || (contestant.build)(&mut copy, fpr)));
-    let mut subject = built?;
-    row.record(Figure::Build, ns);
-    row.record(Figure::Bits, used.held as f64 * 8.0 / n as f64);
-    row.record(Figure::Peak, used.peak as f64 * 8.0 / n as f64);
+    threads: usize,
+    row: &'a mut Row,
+}
 
-    lookups(&*subject, keys, lines, used.held, clock, row)?;
+impl Turn<'_> {
+    fn play(&mut self, lines: &mut Lines) -> Result<(), String> {
+        let (contestant, clock, fpr) = (self.contestant, self.clock, self.row.shape.fpr);
+        let [members, ..] = self.keys.as_given();
+        let n = members.len();
+        // A build may reorder its keys: each has a copy, which is not counted. Strings are hashed as part of the build.
+        let mut copy = match members {
+            Ask::Words(words) => words.to_vec(),
+            Ask::Strings(_) => Vec::new(),
+        };
+        let build = || match members {
+            Ask::Words(_) => (contestant.build)(&mut copy, fpr),
+            Ask::Strings(texts) => {
+                let mut hashes: Vec<u64> = texts.iter().map(hash).collect();
+                (contestant.build)(&mut hashes, fpr)
+            }
+        };
+        let ((built, ns), used) = heap::count(|| timed(clock, n, build));
+        let mut subject = built?;
+        self.row.record(Figure::Build, ns);
+        self.row
+            .record(Figure::Bits, used.held as f64 * 8.0 / n as f64);
+        if let Some(expected) = subject.expected_fpr() {
+            self.row.record(Figure::Expected, expected);
+        }
+        self.lookups(&*subject)?;
+        self.limit(lines, used.held)?;
+        if self.row.shape.keys == KeyType::U64 {
+            self.row
+                .record(Figure::Peak, used.peak as f64 * 8.0 / n as f64);
+            self.changes(&mut *subject);
+        }
+        drop(subject);
 
-    let some = &keys.members[..n.min(keys.absent.len())];
-    if let (Some(found), ns) = timed(clock, some.len(), || subject.remove_each(some)) {
-        row.record(Figure::Remove, ns);
-        row.false_negatives += some.len() as u64 - found;
+        match &contestant.insert {
+            Inserting::Never => {}
+            Inserting::AsBuild => self.row.record(Figure::Insert, ns),
+            Inserting::Into(empty) => {
+                let fill = || {
+                    let mut subject = empty(n, fpr)?;
+                    let taken = subject.insert_each(members);
+                    Ok::<_, String>((subject, taken))
+                };
+                let (filled, ns) = timed(clock, n, fill);
+                // A kind may be full a little before its capacity when keys come one by one; then this says nothing.
+                if black_box(filled?).1 == Some(true) {
+                    self.row.record(Figure::Insert, ns);
+                }
+            }
+        }
+        if self.threads > 1 && self.row.shape.keys == KeyType::U64 {
+            self.build_on_threads(copy)?;
+        }
+        Ok(())
     }
-    drop(subject);
 
-    match &contestant.insert {
-        Inserting::Never => {}
-        Inserting::AsBuild => row.record(Figure::Insert, ns_of_last_build(row)),
-        Inserting::By(insert) => {
-            copy.copy_from_slice(&keys.members);
-            let (built, ns) = timed(clock, n, || insert(&mut copy, fpr));
+    fn lookups(&mut self, subject: &dyn Subject) -> Result<(), String> {
+        let (clock, queries) = (self.clock, self.keys.absent.len());
+        let part = queries.div_ceil(PARTS);
+        let [_, present, absent, half] = self.keys.as_given();
+        let (all, some) = (queries as u64, self.keys.half_present);
+        let work = [
+            (Figure::Absent, Figure::AbsentBatch, absent, 0),
+            (Figure::Present, Figure::PresentBatch, present, all),
+            (Figure::Half, Figure::HalfBatch, half, some),
+        ];
+        let mut out = vec![false; queries];
+        for (single, batch, keys, members) in work {
+            let (mut found, mut fastest) = (0, f64::INFINITY);
+            for keys in keys.chunks(part) {
+                let call = || subject.contains_each(black_box(keys));
+                let (count, ns) = timed(clock, keys.len(), call);
+                (found, fastest) = (found + count, fastest.min(ns));
+            }
+            self.row.record(single, fastest);
+            self.row.false_negatives += members.saturating_sub(found);
+            if single == Figure::Absent {
+                self.row.record(Figure::Fpr, found as f64 / queries as f64);
+            }
+
+            out.fill(false);
+            let (mut has_batch, mut fastest) = (false, f64::INFINITY);
+            for (keys, out) in keys.chunks(part).zip(out.chunks_mut(part)) {
+                let call = || subject.contains_batch(black_box(keys), black_box(out));
+                let (has, ns) = timed(clock, keys.len(), call);
+                (has_batch, fastest) = (has, fastest.min(ns));
+            }
+            if !has_batch {
+                continue;
+            }
+            self.row.record(batch, fastest);
+            let in_batch = out.iter().filter(|&&found| found).count() as u64;
+            if in_batch != found {
+                return Err(format!(
+                    "its batch finds {in_batch} of {queries} keys, its single calls {found}"
+                ));
+            }
+        }
+        if self.threads > 1 {
+            let fastest = |work: &(dyn Fn(Ask<'_>) + Sync)| {
+                let times = half
+                    .chunks(part)
+                    .map(|keys| on_threads(self.threads, keys, work));
+                times.fold(f64::INFINITY, f64::min)
+            };
+            let single = fastest(&|keys| {
+                black_box(subject.contains_each(keys));
+            });
+            let batch = fastest(&|keys| {
+                subject.contains_batch(keys, &mut vec![false; keys.len()]);
+            });
+            self.row.record(Figure::HalfThreads, single);
+            if self.row.figures.contains_key(&Figure::HalfBatch) {
+                self.row.record(Figure::HalfBatchThreads, batch);
+            }
+        }
+        Ok(())
+    }
+
+    /// The line-read limit of a working set of the filter's size.
+    fn limit(&mut self, lines: &mut Lines, held: usize) -> Result<(), String> {
+        let words = &self.keys.absent;
+        let mut limit = f64::INFINITY;
+        for keys in words.chunks(words.len().div_ceil(PARTS)) {
+            let ns = lines.ns_per_read(held, keys, self.clock);
+            limit = limit.min(ns.map_err(|e| e.to_string())?);
+        }
+        self.row.record(Figure::Limit, limit);
+        Ok(())
+    }
+
+    /// Counts and removes, where the filter can.
+    fn changes(&mut self, subject: &mut dyn Subject) {
+        let (clock, keys) = (self.clock, self.keys);
+        let present = &keys.present;
+        if let (Some(found), ns) = timed(clock, present.len(), || subject.count_each(present)) {
+            self.row.record(Figure::Count, ns);
+            self.row.false_negatives += present.len() as u64 - found;
+        }
+        let some = &keys.members[..keys.members.len().min(keys.absent.len())];
+        if let (Some(found), ns) = timed(clock, some.len(), || subject.remove_each(some)) {
+            self.row.record(Figure::Remove, ns);
+            self.row.false_negatives += some.len() as u64 - found;
+        }
+    }
+
+    fn build_on_threads(&mut self, mut copy: Vec<u64>) -> Result<(), String> {
+        let (fpr, threads) = (self.row.shape.fpr, self.threads);
+        if let Some(build) = &self.contestant.threaded {
+            copy.copy_from_slice(&self.keys.members);
+            let build = || build(&mut copy, fpr, threads);
+            let (built, ns) = timed(Clock::Wall, self.keys.members.len(), build);
             black_box(built?);
-            row.record(Figure::Insert, ns);
+            self.row.record(Figure::BuildThreads, ns);
         }
+        Ok(())
     }
-    Ok(())
 }
 
-fn ns_of_last_build(row: &Row) -> f64 {
-    let builds = &row.figures[&Figure::Build].0;
-    builds[builds.len() - 1]
-}
-
-fn lookups(
-    subject: &dyn Subject,
-    keys: &Keys,
-    lines: &mut Lines,
-    held: usize,
-    clock: Clock,
-    row: &mut Row,
-) -> Result<(), String> {
-    let queries = keys.absent.len();
-    let part = queries.div_ceil(PARTS);
-    let work = [
-        (Figure::Absent, Figure::AbsentBatch, &keys.absent, 0),
-        (
-            Figure::Present,
-            Figure::PresentBatch,
-            &keys.present,
-            queries as u64,
-        ),
-        (
-            Figure::Half,
-            Figure::HalfBatch,
-            &keys.half,
-            keys.half_present,
-        ),
-    ];
-    let mut out = vec![false; queries];
-    for (single, batch, keys, members) in work {
-        let (mut found, mut fastest) = (0, f64::INFINITY);
-        for keys in keys.chunks(part) {
-            let (count, ns) = timed(clock, keys.len(), || subject.contains_each(black_box(keys)));
-            (found, fastest) = (found + count, fastest.min(ns));
-        }
-        row.record(single, fastest);
-        row.false_negatives += members.saturating_sub(found);
-        if single == Figure::Absent {
-            row.record(Figure::Fpr, found as f64 / queries as f64);
-        }
-
-        out.fill(false);
-        let (mut has_batch, mut fastest) = (false, f64::INFINITY);
-        for (keys, out) in keys.chunks(part).zip(out.chunks_mut(part)) {
-            let call = || subject.contains_batch(black_box(keys), black_box(out));
-            let (has, ns) = timed(clock, keys.len(), call);
-            (has_batch, fastest) = (has, fastest.min(ns));
-        }
-        if !has_batch {
-            continue;
-        }
-        row.record(batch, fastest);
-        let in_batch = out.iter().filter(|&&found| found).count() as u64;
-        if in_batch != found {
-            return Err(format!(
-                "its batch finds {in_batch} of {queries} keys, its single calls {found}"
-            ));
-        }
-    }
-    let mut limit = f64::INFINITY;
-    for keys in keys.absent.chunks(part) {
-        let ns = lines.ns_per_read(held, keys, clock);
-        limit = limit.min(ns.map_err(|e| e.to_string())?);
-    }
-    row.record(Figure::Limit, limit);
-    Ok(())
+/// Nanoseconds that pass per key while each thread does its share of the keys, from the first start to the last end.
+/// Threads wait for each other before they start, so that making them does not count.
+fn on_threads(threads: usize, keys: Ask<'_>, work: &(dyn Fn(Ask<'_>) + Sync)) -> f64 {
+    let shares: Vec<Ask<'_>> = keys.chunks(keys.len().div_ceil(threads)).collect();
+    let barrier = Barrier::new(shares.len());
+    let times: Vec<(Instant, Instant)> = std::thread::scope(|scope| {
+        let spawn = |&share| {
+            let barrier = &barrier;
+            scope.spawn(move || {
+                barrier.wait();
+                let start = Instant::now();
+                work(black_box(share));
+                (start, Instant::now())
+            })
+        };
+        let running: Vec<_> = shares.iter().map(spawn).collect();
+        running
+            .into_iter()
+            .filter_map(|thread| thread.join().ok())
+            .collect()
+    });
+    let start = times.iter().map(|(start, _)| *start).min();
+    let end = times.iter().map(|(_, end)| *end).max();
+    let passed = start
+        .zip(end)
+        .map_or(f64::NAN, |(start, end)| (end - start).as_nanos() as f64);
+    passed / keys.len().max(1) as f64
 }
 
 /// The machine, the load on it, and how this program was compiled: what a reader of the figures must know.
-fn about(clock: Clock) -> BTreeMap<String, String> {
+fn about(plan: &Plan) -> BTreeMap<String, String> {
     let read = |path| std::fs::read_to_string(path).unwrap_or_default();
     let cpu_info = read("/proc/cpuinfo");
     let cpu = cpu_info
@@ -215,6 +295,12 @@ fn about(clock: Clock) -> BTreeMap<String, String> {
     let load = read("/proc/loadavg");
     let load = load.split_whitespace().next().unwrap_or("unknown");
     let huge_pages = read("/sys/kernel/mm/transparent_hugepage/enabled");
+    let threads = plan
+        .tasks
+        .iter()
+        .map(|task| task.threads)
+        .max()
+        .unwrap_or(1);
     let compiled_for = if cfg!(target_feature = "avx512f") {
         "with AVX-512"
     } else if cfg!(target_feature = "avx2") {
@@ -228,7 +314,9 @@ fn about(clock: Clock) -> BTreeMap<String, String> {
             "target",
             format!("{}, {compiled_for}", std::env::consts::ARCH),
         ),
-        ("clock", clock.to_string()),
+        ("build", env!("TARGET_CPU").to_string()),
+        ("clock", plan.clock.to_string()),
+        ("threads", threads.to_string()),
         ("load", format!("{load} at the start")),
         ("huge pages", huge_pages.trim().to_string()),
         ("tamis", env!("CARGO_PKG_VERSION").to_string()),
@@ -240,14 +328,22 @@ fn about(clock: Clock) -> BTreeMap<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::figures::Shape;
     use crate::subject::{self, Calls};
 
     fn plan(contestants: Vec<Contestant>) -> Plan {
+        plan_of(KeyType::U64, contestants)
+    }
+
+    fn plan_of(keys: KeyType, contestants: Vec<Contestant>) -> Plan {
+        let (n, fpr) = (100, 0.01);
         Plan {
-            sizes: vec![100],
-            rates: vec![0.01],
+            tasks: vec![Task {
+                shape: Shape { n, fpr, keys },
+                rounds: 3,
+                threads: 2,
+            }],
             contestants,
-            rounds: Some(3),
             queries: 1000,
             clock: Clock::Wall,
         }
@@ -272,10 +368,13 @@ mod tests {
     fn forgetful(batch: bool) -> Contestant {
         Contestant {
             name: "forgetful",
+            family: "none",
             ours: false,
             typed: true,
             build: Box::new(move |_, _| Ok(Box::new(Forgetful { batch }))),
             insert: Inserting::Never,
+            threaded: None,
+            peak: 0,
         }
     }
 
@@ -305,5 +404,44 @@ mod tests {
             assert_eq!(row.figures[&figure].0.len(), 3, "{}", figure.name());
         }
         assert_eq!(row.false_negatives, 0);
+    }
+
+    #[test]
+    fn strings_are_looked_up_by_their_hashes() {
+        let bloom = subject::all().into_iter().filter(|c| c.name == "bloom");
+        let (run, absent) =
+            super::run(&plan_of(KeyType::Strings, bloom.collect()), |_| {}).unwrap();
+        assert!(absent.is_empty(), "{absent:?}");
+        let row = &run.rows[0];
+        assert_eq!(row.false_negatives, 0);
+        assert!(row.median(Figure::Fpr).unwrap() < 0.05);
+        for figure in [
+            Figure::Build,
+            Figure::Insert,
+            Figure::Half,
+            Figure::HalfBatch,
+            Figure::HalfThreads,
+        ] {
+            assert!(row.median(figure).unwrap() > 0.0, "{}", figure.name());
+        }
+        assert_eq!(
+            row.median(Figure::Peak),
+            None,
+            "the hashes are not the filter's"
+        );
+    }
+
+    #[test]
+    fn threads_do_all_keys_once() {
+        use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+        let words: Vec<u64> = (0..1001).collect();
+        for threads in [1, 2, 3, 2000] {
+            let done = AtomicUsize::new(0);
+            let work = |keys: Ask<'_>| {
+                done.fetch_add(keys.len(), Relaxed);
+            };
+            assert!(on_threads(threads, Ask::Words(&words), &work) > 0.0);
+            assert_eq!(done.into_inner(), 1001);
+        }
     }
 }

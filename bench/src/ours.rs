@@ -5,11 +5,11 @@
 //! [`AnyFilter`], whose single calls are dynamic; the report marks it.
 
 use tamis::{
-    AnyFilter, BinaryFuse8, BinaryFuse16, BinaryFuse32, Bloom, Config, Cuckoo, Filter, Full,
-    Insert, KINDS, Kind, Remove, SplitBlock256, SplitBlock512, TinySet, TinySetRemovable,
+    AnyFilter, BinaryFuse8, BinaryFuse16, BinaryFuse32, Bloom, Config, Cuckoo, Filter, KINDS, Kind,
+    KindInfo, SplitBlock256, SplitBlock512, TinySet, TinySetRemovable,
 };
 
-use crate::subject::{Built, Calls, Contestant, Inserting, Subject};
+use crate::subject::{Built, Calls, Contestant, Inserting};
 
 /// The kinds whose loops are compiled for their type: one line each.
 const TYPED: &[Maker] = &[
@@ -27,69 +27,54 @@ const TYPED: &[Maker] = &[
 struct Maker {
     name: &'static str,
     build: fn(&Config, &mut [u64]) -> Built,
-    insert: fn(&Config, &[u64]) -> Built,
 }
 
 impl Maker {
     const fn of<F: Kind>() -> Maker {
         Maker {
             name: F::NAME,
-            build: |config, keys| Ok(Box::new(Typed(build::<F>(config, keys)?))),
-            insert: |config, keys| {
-                let mut filter = build::<F>(config, &mut [])?;
-                insert_each(filter.as_insert(), keys)?;
-                Ok(Box::new(Typed(filter)))
+            build: |config, keys| match F::build(config, keys) {
+                Ok(filter) => Ok(Box::new(Typed(filter))),
+                Err(error) => Err(error.to_string()),
             },
         }
     }
 }
 
-fn build<F: Kind>(config: &Config, keys: &mut [u64]) -> Result<F, String> {
-    F::build(config, keys).map_err(|e| e.to_string())
-}
-
-/// Inlined where the filter's type is known, so that the compiler sees through the trait object.
-#[inline(always)]
-fn insert_each(filter: Option<&mut dyn Insert>, keys: &[u64]) -> Result<(), String> {
-    let filter = filter.ok_or("static: keys cannot be inserted")?;
-    let insert = |&key: &u64| -> Result<(), Full> { filter.insert(key) };
-    keys.iter().try_for_each(insert).map_err(|e| e.to_string())
+/// A filter of a kind, as its type if that is listed.
+fn build(info: &KindInfo, config: &Config, keys: &mut [u64]) -> Built {
+    if let Some(maker) = TYPED.iter().find(|maker| maker.name == info.name) {
+        return (maker.build)(config, keys);
+    }
+    match info.build(config, keys) {
+        Ok(filter) => Ok(Box::new(Any(filter))),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 pub(crate) fn contestants() -> Vec<Contestant> {
-    KINDS
-        .iter()
-        .map(|info| {
-            let typed = TYPED.iter().find(|maker| maker.name == info.name);
-            let config = |keys: &[u64], fpr| Config::new(keys.len() as u64).fpr(fpr);
-            let insert = move |keys: &mut [u64], fpr| match typed {
-                Some(maker) => (maker.insert)(&config(keys, fpr), keys),
-                None => {
-                    let empty = info.build(&config(keys, fpr), &mut []);
-                    let mut filter = empty.map_err(|e| e.to_string())?;
-                    insert_each(filter.as_insert(), keys)?;
-                    Ok(Box::new(Any(filter)) as Box<dyn Subject>)
-                }
-            };
-            Contestant {
-                name: info.name,
-                ours: true,
-                typed: typed.is_some(),
-                build: Box::new(move |keys, fpr| match typed {
-                    Some(maker) => (maker.build)(&config(keys, fpr), keys),
-                    None => match info.build(&config(keys, fpr), keys) {
-                        Ok(filter) => Ok(Box::new(Any(filter))),
-                        Err(error) => Err(error.to_string()),
-                    },
-                }),
-                insert: if info.capabilities().insert {
-                    Inserting::By(Box::new(insert))
-                } else {
-                    Inserting::Never
-                },
-            }
-        })
-        .collect()
+    let contestant = |info: &'static KindInfo| {
+        let config = |n: usize, fpr| Config::new(n as u64).fpr(fpr);
+        Contestant {
+            name: info.name,
+            family: info.source.split('/').next().unwrap_or(info.source),
+            ours: true,
+            typed: TYPED.iter().any(|maker| maker.name == info.name),
+            build: Box::new(move |keys, fpr| build(info, &config(keys.len(), fpr), keys)),
+            insert: if info.capabilities().insert {
+                Inserting::Into(Box::new(move |n, fpr| {
+                    build(info, &config(n, fpr), &mut [])
+                }))
+            } else {
+                Inserting::Never
+            },
+            threaded: Some(Box::new(move |keys, fpr, threads| {
+                build(info, &config(keys.len(), fpr).threads(threads), keys)
+            })),
+            peak: 16,
+        }
+    };
+    KINDS.iter().map(contestant).collect()
 }
 
 /// A filter of a known kind.
@@ -107,8 +92,23 @@ impl<F: Kind> Calls for Typed<F> {
     }
 
     #[inline(always)]
+    fn count(&self, key: u64) -> Option<u64> {
+        Some(self.0.as_count()?.count(key))
+    }
+
+    // The filter's type is known, so the compiler sees through the trait objects.
+    #[inline(always)]
+    fn insert(&mut self, key: u64) -> Option<bool> {
+        Some(self.0.as_insert()?.insert(key).is_ok())
+    }
+
+    #[inline(always)]
     fn remove(&mut self, key: u64) -> Option<bool> {
-        remove(self.0.as_remove(), key)
+        Some(self.0.as_remove()?.remove(key))
+    }
+
+    fn expected_fpr(&self) -> Option<f64> {
+        Some(self.0.fpr())
     }
 }
 
@@ -125,19 +125,28 @@ impl Calls for Any {
         true
     }
 
-    fn remove(&mut self, key: u64) -> Option<bool> {
-        remove(self.0.as_remove(), key)
+    fn count(&self, key: u64) -> Option<u64> {
+        Some(self.0.as_count()?.count(key))
     }
-}
 
-#[inline(always)]
-fn remove(filter: Option<&mut dyn Remove>, key: u64) -> Option<bool> {
-    Some(filter?.remove(key))
+    fn insert(&mut self, key: u64) -> Option<bool> {
+        Some(self.0.as_insert()?.insert(key).is_ok())
+    }
+
+    fn remove(&mut self, key: u64) -> Option<bool> {
+        Some(self.0.as_remove()?.remove(key))
+    }
+
+    fn expected_fpr(&self) -> Option<f64> {
+        Some(self.0.fpr())
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::keys::Ask;
+    use crate::subject::Subject;
 
     #[test]
     fn every_listed_type_is_registered() {
@@ -152,10 +161,12 @@ mod tests {
         let mut keys: Vec<u64> = (1..100).map(crate::keys::mix).collect();
         let filter = info.build(&Config::new(100), &mut keys).unwrap();
         let mut subject: Box<dyn Subject> = Box::new(Any(filter));
-        assert_eq!(subject.contains_each(&keys), 99);
+        assert_eq!(subject.contains_each(Ask::Words(&keys)), 99);
         let mut out = vec![false; 99];
-        assert!(subject.contains_batch(&keys, &mut out));
+        assert!(subject.contains_batch(Ask::Words(&keys), &mut out));
         assert!(out.iter().all(|&found| found));
         assert_eq!(subject.remove_each(&keys), Some(99));
+        assert_eq!(subject.insert_each(Ask::Words(&keys)), Some(true));
+        assert_eq!(subject.count_each(&keys), Some(99));
     }
 }

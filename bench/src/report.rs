@@ -20,6 +20,7 @@ const COLUMNS: &[Column] = &[
     column("ns/key", "build", |row| number(row, Figure::Build, 1)),
     column("", "insert", |row| number(row, Figure::Insert, 1)),
     column("", "remove", |row| number(row, Figure::Remove, 1)),
+    column("", "count", |row| number(row, Figure::Count, 1)),
     column("single ns", "absent", |row| number(row, Figure::Absent, 1)),
     column("", "present", |row| number(row, Figure::Present, 1)),
     column("", "half", |row| number(row, Figure::Half, 1)),
@@ -29,8 +30,14 @@ const COLUMNS: &[Column] = &[
     column("", "present", |row| number(row, Figure::PresentBatch, 1)),
     column("", "half", |row| number(row, Figure::HalfBatch, 1)),
     column("line read", "ns", |row| number(row, Figure::Limit, 1)),
-    column("", "×", reads),
-    column("", "± %", spread),
+    column("", "× single", |row| reads(row, Figure::Half)),
+    column("", "× batch", |row| reads(row, Figure::HalfBatch)),
+    column("threads, ns", "build", |row| {
+        number(row, Figure::BuildThreads, 1)
+    }),
+    column("", "single", |row| number(row, Figure::HalfThreads, 1)),
+    column("", "batch", |row| number(row, Figure::HalfBatchThreads, 1)),
+    column("spread", "± %", spread),
 ];
 
 fn number(row: &Row, figure: Figure, decimals: usize) -> String {
@@ -41,14 +48,18 @@ fn number(row: &Row, figure: Figure, decimals: usize) -> String {
 /// The measured rate; marked where it is clearly above the one that was asked for.
 fn rate(row: &Row) -> String {
     let measured = row.median(Figure::Fpr).unwrap_or(f64::NAN);
-    let mark = if measured > row.fpr * 1.15 { "!" } else { "" };
+    let mark = if measured > row.shape.fpr * 1.15 {
+        "!"
+    } else {
+        ""
+    };
     format!("{mark}{:.4}", measured * 100.0)
 }
 
-/// The batch of mixed keys as a multiple of the line-read limit.
-fn reads(row: &Row) -> String {
+/// A lookup as a multiple of the line-read limit.
+fn reads(row: &Row, lookup: Figure) -> String {
     let text = |reads: crate::stats::Samples| format!("{:.1}", reads.median());
-    row.line_reads(Figure::HalfBatch).map_or("-".into(), text)
+    row.line_reads(lookup).map_or("-".into(), text)
 }
 
 /// The middle one of the spreads of all times.
@@ -64,12 +75,9 @@ pub(crate) fn tables(run: &Run) -> String {
     for (name, about) in &run.about {
         text += &format!("{name}: {about}\n");
     }
-    let mut shapes: Vec<(usize, f64)> = run.rows.iter().map(|row| (row.n, row.fpr)).collect();
-    shapes.dedup();
-    for (n, fpr) in shapes {
-        text += &format!("\nn = {n}, ε = {:.4} %\n", fpr * 100.0);
-        let of_shape = |row: &&Row| row.n == n && row.fpr == fpr;
-        let rows: Vec<&Row> = run.rows.iter().filter(of_shape).collect();
+    for shape in run.shapes() {
+        text += &format!("\n{shape}\n");
+        let rows: Vec<&Row> = run.rows.iter().filter(|row| row.shape == shape).collect();
         text += &table(&rows);
     }
     text + NOTES
@@ -78,26 +86,43 @@ pub(crate) fn tables(run: &Run) -> String {
 const NOTES: &str = "
 held, peak: heap counted by the allocator, without the keys given. build: in bulk; insert: one by one.
 single, batch: lookups of absent keys, of members, and of either by a coin; batch is the filter's own call.
-line read: a random read of 64 bytes in a buffer of the filter's size; ×: half batch in such reads.
+line read: a random read of 64 bytes in a buffer of the filter's size; ×: a lookup of either key in such reads.
+threads: time that passes per key on as many threads as said above, which share the filter (lookups of either key).
 ±: half the p10-p90 range relative to the median, typical of the row's times. Times are medians over rounds.
 !: above the rate asked for. *: single calls are dynamic (a kind that bench/src/ours.rs does not list).
 ";
 
+/// The columns in which someone has a figure. A group's name moves on when its first column is left out.
+fn measured(rows: &[&Row]) -> Vec<Column> {
+    let (mut columns, mut group) = (Vec::new(), "");
+    for column in COLUMNS {
+        if !column.group.is_empty() {
+            group = column.group;
+        }
+        if rows.iter().any(|row| (column.cell)(row) != "-") {
+            columns.push(Column { group, ..*column });
+            group = "";
+        }
+    }
+    columns
+}
+
 fn table(rows: &[&Row]) -> String {
     let name = |row: &Row| format!("{}{}", row.subject, if row.typed { "" } else { "*" });
-    let heads = COLUMNS.iter().map(|column| column.head.to_string());
+    let columns = measured(rows);
+    let heads = columns.iter().map(|column| column.head.to_string());
     let mut lines = vec![vec!["subject".to_string()]];
     lines[0].extend(heads);
     for row in rows {
-        let cells = COLUMNS.iter().map(|column| (column.cell)(row));
+        let cells = columns.iter().map(|column| (column.cell)(row));
         lines.push(std::iter::once(name(row)).chain(cells).collect());
     }
     let width = |i: usize| lines.iter().map(move |line| line[i].chars().count()).max();
-    let widths: Vec<usize> = (0..=COLUMNS.len()).filter_map(width).collect();
+    let widths: Vec<usize> = (0..=columns.len()).filter_map(width).collect();
 
     // A group's name stands above its first column, and may reach over the others.
     let (mut text, mut at, mut written) = (String::new(), widths[0], 0);
-    for (column, width) in COLUMNS.iter().zip(&widths[1..]) {
+    for (column, width) in columns.iter().zip(&widths[1..]) {
         at += gap(column).len();
         if !column.group.is_empty() {
             text += &format!("{:1$}{2}", "", at - written, column.group);
@@ -110,7 +135,7 @@ fn table(rows: &[&Row]) -> String {
         let first_rival = i > 1 && !rows[i - 1].ours && rows[i - 2].ours;
         text += if first_rival { "\n" } else { "" };
         text += &format!("{:1$}", line[0], widths[0]);
-        for ((column, cell), width) in COLUMNS.iter().zip(&line[1..]).zip(&widths[1..]) {
+        for ((column, cell), width) in columns.iter().zip(&line[1..]).zip(&widths[1..]) {
             text += &format!("{}{cell:>width$}", gap(column));
         }
         text += "\n";
@@ -138,12 +163,13 @@ mod tests {
                 subject: subject.into(),
                 ours,
                 typed: ours,
-                n: 10,
-                fpr: 0.01,
                 ..Row::default()
             };
             row.record(Figure::Fpr, 0.02);
             row.record(Figure::Build, 12.34);
+            if ours {
+                row.record(Figure::Remove, 3.0);
+            }
             row
         };
         let run = Run {
@@ -154,7 +180,8 @@ mod tests {
         let lines: Vec<&str> = text.lines().filter(|l| l.contains("12.3")).collect();
         assert_eq!(lines.len(), 2, "{text}");
         assert_eq!(lines[0].find("12.3"), lines[1].find("12.3"), "{text}");
-        assert!(lines[0].contains("!2.0000") && lines[0].contains(" - "));
+        assert!(lines[0].contains("!2.0000") && lines[1].contains(" - "));
+        assert!(!text.contains("  insert"), "nobody inserts: {text}");
         assert!(lines[1].starts_with("another/Type* "), "{text}");
     }
 }

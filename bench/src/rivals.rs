@@ -13,13 +13,24 @@ use crate::subject::{Built, Calls, Contestant, Inserting, Subject};
 /// How another crate's filter is built.
 trait Rival: Calls + Sized {
     const NAME: &'static str;
+    /// The directory that its algorithm would have in the library.
+    const FAMILY: &'static str;
     /// Whether it takes keys one by one, as `build` then does.
     const INSERTS: bool;
     /// The lowest rate it can be asked for: that of its fingerprint where the width is fixed.
     const LEAST_FPR: f64 = 0.0;
+    /// Bytes per key at the peak of a build, roughly.
+    const PEAK: usize = 40;
+    /// Whether it can be built on several threads.
+    const THREADED: bool = false;
 
     /// A filter of these keys, on one thread.
     fn build(keys: &[u64], fpr: f64) -> Result<Self, String>;
+
+    /// The same on several, where it can.
+    fn build_on(keys: &[u64], fpr: f64, _threads: usize) -> Result<Self, String> {
+        Self::build(keys, fpr)
+    }
 }
 
 pub(crate) fn contestants() -> Vec<Contestant> {
@@ -29,7 +40,6 @@ pub(crate) fn contestants() -> Vec<Contestant> {
         rival::<growable_bloom_filter::GrowableBloom>(),
         rival::<sbbf_rs_safe::Filter>(),
         rival::<cuckoofilter::CuckooFilter<Mix>>(),
-        rival::<ScalableCuckoo>(),
         rival::<AutoscaleCuckoo>(),
         rival::<qfilter::Filter>(),
         rival::<aleph_filter::AlephFilter>(),
@@ -51,8 +61,12 @@ fn rival<R: Rival>() -> Contestant {
         }
         Ok(Box::new(R::build(keys, fpr)?) as Box<dyn Subject>)
     };
+    let threaded = |keys: &mut [u64], fpr, threads| {
+        Ok(Box::new(R::build_on(keys, fpr, threads)?) as Box<dyn Subject>)
+    };
     Contestant {
         name: R::NAME,
+        family: R::FAMILY,
         ours: false,
         typed: true,
         build: Box::new(build),
@@ -61,6 +75,8 @@ fn rival<R: Rival>() -> Contestant {
         } else {
             Inserting::Never
         },
+        threaded: R::THREADED.then_some(Box::new(threaded)),
+        peak: R::PEAK,
     }
 }
 
@@ -96,6 +112,7 @@ fn bits_for(fpr: f64) -> usize {
 
 impl Rival for fastbloom::BloomFilter<Mixing> {
     const NAME: &'static str = "fastbloom";
+    const FAMILY: &'static str = "bloom";
     const INSERTS: bool = true;
 
     fn build(keys: &[u64], fpr: f64) -> Result<Self, String> {
@@ -118,6 +135,7 @@ impl Calls for fastbloom::BloomFilter<Mixing> {
 
 impl Rival for bloomfilter::Bloom<u64> {
     const NAME: &'static str = "bloomfilter";
+    const FAMILY: &'static str = "bloom";
     const INSERTS: bool = true;
 
     fn build(keys: &[u64], fpr: f64) -> Result<Self, String> {
@@ -140,6 +158,7 @@ impl Calls for bloomfilter::Bloom<u64> {
 
 impl Rival for growable_bloom_filter::GrowableBloom {
     const NAME: &'static str = "growable-bloom-filter";
+    const FAMILY: &'static str = "bloom";
     const INSERTS: bool = true;
 
     fn build(keys: &[u64], fpr: f64) -> Result<Self, String> {
@@ -160,6 +179,7 @@ impl Calls for growable_bloom_filter::GrowableBloom {
 
 impl Rival for sbbf_rs_safe::Filter {
     const NAME: &'static str = "sbbf-rs";
+    const FAMILY: &'static str = "bloom";
     const INSERTS: bool = true;
 
     /// It takes whole bits per key: the fewest that reach the rate.
@@ -194,6 +214,7 @@ impl Calls for sbbf_rs_safe::Filter {
 
 impl Rival for cuckoofilter::CuckooFilter<Mix> {
     const NAME: &'static str = "cuckoofilter";
+    const FAMILY: &'static str = "cuckoo";
     const INSERTS: bool = true;
     /// Fingerprints of one byte, eight of which a lookup compares.
     const LEAST_FPR: f64 = 8.0 / 256.0;
@@ -220,41 +241,11 @@ impl Calls for cuckoofilter::CuckooFilter<Mix> {
     }
 }
 
-type ScalableCuckoo = scalable_cuckoo_filter::ScalableCuckooFilter<u64, Mix>;
-
-impl Rival for ScalableCuckoo {
-    const NAME: &'static str = "scalable_cuckoo_filter";
-    const INSERTS: bool = true;
-
-    fn build(keys: &[u64], fpr: f64) -> Result<Self, String> {
-        let mut filter = scalable_cuckoo_filter::ScalableCuckooFilterBuilder::new()
-            .initial_capacity(keys.len())
-            .false_positive_probability(fpr)
-            .hasher(Mix::default())
-            .finish();
-        for key in keys {
-            filter.insert(key);
-        }
-        Ok(filter)
-    }
-}
-
-impl Calls for ScalableCuckoo {
-    #[inline(always)]
-    fn contains(&self, key: u64) -> bool {
-        self.contains(&key)
-    }
-
-    #[inline(always)]
-    fn remove(&mut self, key: u64) -> Option<bool> {
-        Some(self.remove(&key))
-    }
-}
-
 type AutoscaleCuckoo = autoscale_cuckoo_filter::CuckooFilter<u64, Mix>;
 
 impl Rival for AutoscaleCuckoo {
     const NAME: &'static str = "autoscale_cuckoo_filter";
+    const FAMILY: &'static str = "cuckoo";
     const INSERTS: bool = true;
 
     fn build(keys: &[u64], fpr: f64) -> Result<Self, String> {
@@ -289,6 +280,7 @@ impl Calls for AutoscaleCuckoo {
 
 impl Rival for qfilter::Filter {
     const NAME: &'static str = "qfilter";
+    const FAMILY: &'static str = "quotient";
     const INSERTS: bool = true;
 
     fn build(keys: &[u64], fpr: f64) -> Result<Self, String> {
@@ -318,6 +310,7 @@ impl Calls for qfilter::Filter {
 
 impl Rival for aleph_filter::AlephFilter {
     const NAME: &'static str = "aleph-filter";
+    const FAMILY: &'static str = "quotient";
     const INSERTS: bool = true;
 
     fn build(keys: &[u64], fpr: f64) -> Result<Self, String> {
@@ -343,8 +336,10 @@ impl Calls for aleph_filter::AlephFilter {
 
 impl Rival for xorf::Xor8 {
     const NAME: &'static str = "xorf/Xor8";
+    const FAMILY: &'static str = "peel";
     const INSERTS: bool = false;
     const LEAST_FPR: f64 = 1.0 / 256.0;
+    const PEAK: usize = 140;
 
     fn build(keys: &[u64], _fpr: f64) -> Result<Self, String> {
         Ok(xorf::Xor8::from(keys))
@@ -360,6 +355,7 @@ impl Calls for xorf::Xor8 {
 
 impl Rival for xorf::BinaryFuse8 {
     const NAME: &'static str = "xorf/BinaryFuse8";
+    const FAMILY: &'static str = "peel";
     const INSERTS: bool = false;
     const LEAST_FPR: f64 = 1.0 / 256.0;
 
@@ -377,6 +373,7 @@ impl Calls for xorf::BinaryFuse8 {
 
 impl Rival for xorf::BinaryFuse16 {
     const NAME: &'static str = "xorf/BinaryFuse16";
+    const FAMILY: &'static str = "peel";
     const INSERTS: bool = false;
     const LEAST_FPR: f64 = 1.0 / 65536.0;
 
@@ -394,18 +391,24 @@ impl Calls for xorf::BinaryFuse16 {
 
 type VFilter<W> = sux::dict::VFilter<u64, Box<[W]>>;
 
-/// One thread, keys in memory: the same terms as everyone's.
+/// Keys in memory, and one thread unless more are asked for: the same terms as everyone's.
 macro_rules! vfilter {
     ($($word:ty, $name:literal;)*) => {$(
         impl Rival for VFilter<$word> {
             const NAME: &'static str = $name;
+            const FAMILY: &'static str = "peel";
+            const THREADED: bool = true;
             const INSERTS: bool = false;
             const LEAST_FPR: f64 = 1.0 / (1u64 << <$word>::BITS) as f64;
 
-            fn build(keys: &[u64], _fpr: f64) -> Result<Self, String> {
+            fn build(keys: &[u64], fpr: f64) -> Result<Self, String> {
+                Self::build_on(keys, fpr, 1)
+            }
+
+            fn build_on(keys: &[u64], _fpr: f64, threads: usize) -> Result<Self, String> {
                 let builder = sux::func::VBuilder::default()
                     .expected_num_keys(keys.len())
-                    .max_num_threads(1);
+                    .max_num_threads(threads);
                 let mut logger = dsi_progress_logger::ProgressLogger::default();
                 VFilter::<$word>::try_par_new_with_builder(keys, builder, &mut logger)
                     .map_err(|e| e.to_string())
@@ -464,15 +467,19 @@ fn pleat() -> Contestant {
     };
     Contestant {
         name: "pleat",
+        family: "ribbon",
         ours: false,
         typed: true,
         build: Box::new(build),
         insert: Inserting::Never,
+        threaded: None,
+        peak: 40,
     }
 }
 
 impl Rival for ribbon_filter::RibbonFilter<Mixing> {
     const NAME: &'static str = "ribbon-filter";
+    const FAMILY: &'static str = "ribbon";
     const INSERTS: bool = false;
 
     /// Width 128 and 8 % above the keys; it grows the table when a build fails.
@@ -497,6 +504,7 @@ impl Calls for ribbon_filter::RibbonFilter<Mixing> {
 
 impl Rival for hashbrown::HashSet<u64, Mixing> {
     const NAME: &'static str = "hashbrown";
+    const FAMILY: &'static str = "exact";
     const INSERTS: bool = true;
 
     fn build(keys: &[u64], _fpr: f64) -> Result<Self, String> {

@@ -6,6 +6,9 @@
 
 use std::hint::black_box;
 
+use tamis::Hashing;
+
+use crate::keys::Ask;
 use crate::{ours, rivals};
 
 /// A filter, or why it cannot be built.
@@ -18,14 +21,23 @@ pub(crate) type Build = Box<dyn Fn(&mut [u64], f64) -> Built>;
 pub(crate) struct Contestant {
     /// The kind's name, or `crate` or `crate/Type` of a rival.
     pub(crate) name: &'static str,
+    /// The directory of the kind's source, or the same for a rival.
+    pub(crate) family: &'static str,
     pub(crate) ours: bool,
     /// Whether single lookups are compiled for the type. If not, each is a dynamic call and pays for it.
     pub(crate) typed: bool,
     /// Builds by the best way of doing it in bulk.
     pub(crate) build: Build,
-    /// Builds by inserting one by one into an empty filter; `None` for static filters.
+    /// Makes an empty filter for so many keys, to be filled one by one.
     pub(crate) insert: Inserting,
+    /// Builds on several threads; `None` for rivals that cannot. A kind of ours that does not use them ignores them.
+    pub(crate) threaded: Option<ThreadedBuild>,
+    /// The most memory that a build takes, in bytes per key and roughly; who does not fit does not start.
+    pub(crate) peak: usize,
 }
+
+/// Builds from keys for a rate on a number of threads.
+pub(crate) type ThreadedBuild = Box<dyn Fn(&mut [u64], f64, usize) -> Built>;
 
 /// How a filter takes keys one by one.
 pub(crate) enum Inserting {
@@ -33,48 +45,127 @@ pub(crate) enum Inserting {
     Never,
     /// `build` does just that.
     AsBuild,
-    /// In this way.
-    By(Build),
+    /// Into an empty filter, made for a number of keys and a rate.
+    Into(Box<dyn Fn(usize, f64) -> Built>),
 }
 
 /// A filter that was built.
-pub(crate) trait Subject {
+pub(crate) trait Subject: Sync {
     /// Looks up every key by a call of its own; how many were found.
-    fn contains_each(&self, keys: &[u64]) -> u64;
+    fn contains_each(&self, keys: Ask<'_>) -> u64;
 
     /// Looks up all keys by the filter's own batch call; `false` if it has none.
-    fn contains_batch(&self, keys: &[u64], out: &mut [bool]) -> bool;
+    fn contains_batch(&self, keys: Ask<'_>, out: &mut [bool]) -> bool;
+
+    /// Counts every key by a call of its own; how many have a count, `None` if the filter does not count.
+    fn count_each(&self, keys: &[u64]) -> Option<u64>;
+
+    /// Inserts every key by a call of its own; `None` if keys cannot be inserted, `Some(false)` if one was refused.
+    fn insert_each(&mut self, keys: Ask<'_>) -> Option<bool>;
 
     /// Removes every key by a call of its own; how many were found, `None` if keys cannot be removed.
     fn remove_each(&mut self, keys: &[u64]) -> Option<u64>;
+
+    /// The rate that the filter expects of itself, if it tells.
+    fn expected_fpr(&self) -> Option<f64>;
 }
 
 /// The calls of a filter of a known type; [`Subject`] follows.
-pub(crate) trait Calls: 'static {
+pub(crate) trait Calls: Sync + 'static {
     fn contains(&self, key: u64) -> bool;
 
     fn contains_batch(&self, _keys: &[u64], _out: &mut [bool]) -> bool {
         false
     }
 
+    fn count(&self, _key: u64) -> Option<u64> {
+        None
+    }
+
+    fn insert(&mut self, _key: u64) -> Option<bool> {
+        None
+    }
+
     fn remove(&mut self, _key: u64) -> Option<bool> {
+        None
+    }
+
+    fn expected_fpr(&self) -> Option<f64> {
         None
     }
 }
 
+/// The hash of a string, for everyone.
+#[inline(always)]
+pub(crate) fn hash(string: &[u8]) -> u64 {
+    Hashing::default().hash_bytes(string)
+}
+
+/// Strings are hashed in runs of this many before they are looked up together, as `tamis::Keyed` does.
+const CHUNK: usize = 256;
+
 impl<C: Calls> Subject for C {
     #[inline(never)]
-    fn contains_each(&self, keys: &[u64]) -> u64 {
-        let mut found = 0;
-        for &key in keys {
-            // Every answer is looked at by itself: calls are not merged into vectors, as they would not be in use.
-            found += u64::from(black_box(self.contains(key)));
+    fn contains_each(&self, keys: Ask<'_>) -> u64 {
+        // Every answer is looked at by itself: calls are not merged into vectors, as they would not be in use.
+        let ask = |key| u64::from(black_box(self.contains(key)));
+        match keys {
+            Ask::Words(words) => {
+                let mut found = 0;
+                for &key in words {
+                    found += ask(key);
+                }
+                found
+            }
+            Ask::Strings(texts) => texts.iter().map(|text| ask(hash(text))).sum(),
         }
-        found
     }
 
-    fn contains_batch(&self, keys: &[u64], out: &mut [bool]) -> bool {
-        Calls::contains_batch(self, keys, out)
+    fn contains_batch(&self, keys: Ask<'_>, out: &mut [bool]) -> bool {
+        let texts = match keys {
+            Ask::Words(words) => return Calls::contains_batch(self, words, out),
+            Ask::Strings(texts) => texts,
+        };
+        let (mut texts, mut hashes) = (texts.iter(), [0; CHUNK]);
+        for out in out.chunks_mut(CHUNK) {
+            for (slot, text) in hashes.iter_mut().zip(texts.by_ref().take(out.len())) {
+                *slot = hash(text);
+            }
+            if !Calls::contains_batch(self, &hashes[..out.len()], out) {
+                return false;
+            }
+        }
+        true
+    }
+
+    #[inline(never)]
+    fn count_each(&self, keys: &[u64]) -> Option<u64> {
+        let mut found = 0;
+        for &key in keys {
+            found += u64::from(black_box(self.count(key)?) > 0);
+        }
+        Some(found)
+    }
+
+    #[inline(never)]
+    fn insert_each(&mut self, keys: Ask<'_>) -> Option<bool> {
+        match keys {
+            Ask::Words(words) => {
+                for &key in words {
+                    if !self.insert(key)? {
+                        return Some(false);
+                    }
+                }
+            }
+            Ask::Strings(texts) => {
+                for text in texts.iter() {
+                    if !self.insert(hash(text))? {
+                        return Some(false);
+                    }
+                }
+            }
+        }
+        Some(true)
     }
 
     #[inline(never)]
@@ -84,6 +175,10 @@ impl<C: Calls> Subject for C {
             found += u64::from(black_box(self.remove(key)?));
         }
         Some(found)
+    }
+
+    fn expected_fpr(&self) -> Option<f64> {
+        Calls::expected_fpr(self)
     }
 }
 

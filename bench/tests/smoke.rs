@@ -1,5 +1,7 @@
 //! The program as it is used, on filters so small that all of them take seconds.
 
+mod markup;
+
 use std::process::{Command, Output};
 
 use serde_json::Value;
@@ -23,7 +25,20 @@ fn every_subject_keeps_its_keys_and_its_rate() {
     // The higher rate is for a rival whose fingerprints are one byte.
     let rates = "0.03125,0.00390625";
     let args = [
-        "run", "--quick", "--n", "1000", "--fpr", rates, "--json", &json, "--csv", &csv,
+        "run",
+        "--quick",
+        "--n",
+        "1000",
+        "--fpr",
+        rates,
+        "--keys",
+        "u64,strings",
+        "--threads",
+        "2",
+        "--json",
+        &json,
+        "--csv",
+        &csv,
     ];
     let output = bench(&args);
     // False negatives make the exit code 1.
@@ -42,11 +57,21 @@ fn every_subject_keeps_its_keys_and_its_rate() {
         // Five standard deviations of 2¹⁶ queries, and a seventh for those who size by a simple formula.
         let most = asked * 1.15 + 5.0 * (asked / 65536.0).sqrt();
         assert!(measured <= most, "{}: {measured}", row["subject"]);
-        if median("bits") < 20.0 {
+        if median("bits") < 16.0 {
             assert!(measured > 0.0, "{}: too few bits for that", row["subject"]);
         }
-        assert!(median("bits") > 5.0 && median("peak") >= median("bits"));
-        for figure in ["build", "absent", "present", "half", "limit"] {
+        assert!(median("bits") > 5.0);
+        if row["keys"] == "u64" {
+            assert!(median("peak") >= median("bits"), "{}", row["subject"]);
+        }
+        for figure in [
+            "build",
+            "absent",
+            "present",
+            "half",
+            "half_threads",
+            "limit",
+        ] {
             assert!(median(figure) > 0.0, "{}: {figure}", row["subject"]);
         }
     }
@@ -56,7 +81,15 @@ fn every_subject_keeps_its_keys_and_its_rate() {
         let can = kind.capabilities();
         assert_eq!(has("insert"), can.insert, "{}", kind.name);
         assert_eq!(has("remove"), can.remove, "{}", kind.name);
-        assert!(has("half_batch") && has("half_batch_line_reads"));
+        assert_eq!(has("count"), can.count, "{}", kind.name);
+        for figure in [
+            "half_line_reads",
+            "half_batch_line_reads",
+            "build_threads",
+            "half_batch_threads",
+        ] {
+            assert!(has(figure), "{}: {figure}", kind.name);
+        }
     }
 
     assert!(std::fs::read_to_string(&csv).unwrap().lines().count() > rows.len());
@@ -65,24 +98,6 @@ fn every_subject_keeps_its_keys_and_its_rate() {
     // Nothing of ten million keys was measured, so no target is met.
     let check = bench(&["check", "--json", &json]);
     assert_eq!(check.status.code(), Some(1), "{}", text(&check.stdout));
-}
-
-/// Every tag is closed, in order, and every attribute is quoted.
-fn assert_well_formed(svg: &str) {
-    let mut open = Vec::new();
-    for piece in svg.split('<').skip(1) {
-        let (tag, between) = piece.split_once('>').expect("a tag ends");
-        assert!(!between.contains('>'), "{between}");
-        assert_eq!(tag.matches('"').count() % 2, 0, "{tag}");
-        let name = tag.trim_matches('/').split(' ').next().unwrap_or(tag);
-        if tag.starts_with('/') {
-            assert_eq!(open.pop(), Some(name));
-        } else if !tag.ends_with('/') {
-            open.push(name);
-        }
-        assert!(!tag.contains("NaN") && !tag.contains("inf"), "{tag}");
-    }
-    assert!(open.is_empty(), "{open:?}");
 }
 
 #[test]
@@ -119,7 +134,7 @@ fn a_papers_tables_have_verdicts_and_its_figures_are_drawn() {
         let svg = std::fs::read_to_string(out.join(figure)).unwrap();
         assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
         assert!(svg.contains("fill=\"#ffffff\"") && svg.contains("<polyline"));
-        assert_well_formed(&svg);
+        markup::assert_well_formed(&svg);
     }
 }
 
@@ -129,6 +144,7 @@ fn what_cannot_be_done_is_an_error_with_a_reason() {
         (&["run", "--kinds", "cukoo"][..], "cuckoo"),
         (&["run", "--rivals", "nobody"], "xorf/Xor8"),
         (&["run", "--n", "0"], "0 keys"),
+        (&["run", "--n", "100000000000000"], "GiB"),
         (&["compare", "missing.json", "missing.json"], "missing.json"),
     ] {
         let output = bench(args);

@@ -3,12 +3,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::{Failure, cargo, root, run, tables};
+use crate::{Failure, cargo, instructions, root, run, tables};
 
 pub(crate) fn all() -> Result<(), Failure> {
     cargo_lints()?;
     unsafe_stays_in_its_rooms()?;
-    tables::check()
+    tables::check()?;
+    instructions::check()
 }
 
 fn cargo_lints() -> Result<(), Failure> {

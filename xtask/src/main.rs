@@ -1,5 +1,6 @@
 //! `cargo xtask …`: what a shell script would otherwise do.
 
+mod instructions;
 mod lint;
 mod python;
 mod tables;
@@ -9,9 +10,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 const HELP: &str = "\
-cargo xtask test     set up what the tests need, then run all of them
-cargo xtask lint     formatting, clippy, documentation, house rules
-cargo xtask tables   regenerate the table of kinds in README.md (measures; takes a minute)
+cargo xtask test           set up what the tests need, then run all of them
+cargo xtask lint           formatting, clippy, documentation, house rules
+cargo xtask tables         regenerate the table and the chart of kinds in README.md (measures; takes minutes)
+cargo xtask instructions   regenerate docs/INSTRUCTIONS.md (counts with valgrind; takes minutes)
 ";
 
 /// A step that failed, as a sentence.
@@ -23,6 +25,7 @@ fn main() -> ExitCode {
         Some("test") => test::all(),
         Some("lint") => lint::all(),
         Some("tables") => tables::regenerate(),
+        Some("instructions") => instructions::regenerate(),
         Some("help" | "--help" | "-h") => {
             print!("{HELP}");
             Ok(())

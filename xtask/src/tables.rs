@@ -1,4 +1,4 @@
-//! The table of kinds in the README, between two marks.
+//! The table of kinds in the README, between two marks, and the chart beside it.
 
 use std::fs;
 
@@ -9,6 +9,7 @@ use crate::{Failure, cargo, root, run};
 
 const START: &str = "<!-- kinds:start -->";
 const END: &str = "<!-- kinds:end -->";
+const CHART: &str = "docs/figures/kinds.svg";
 
 /// The table's text as it stands, and where.
 fn read() -> Result<(String, std::ops::Range<usize>), Failure> {
@@ -47,10 +48,20 @@ fn fixed_columns(info: &KindInfo) -> String {
     )
 }
 
-/// Fails when a kind is missing from the table or described otherwise than it is; figures may be of another day.
+/// Fails when a kind is missing from the table or the chart, or described otherwise than it is; figures may be of another
+/// day.
 pub(crate) fn check() -> Result<(), Failure> {
     let (readme, range) = read()?;
     let table = &readme[range];
+    if !readme.contains(CHART) {
+        return Err(format!("README.md does not show {CHART}"));
+    }
+    let chart = fs::read_to_string(root().join(CHART)).map_err(|e| format!("{CHART}: {e}"))?;
+    let drawn = |kind: &&KindInfo| chart.contains(&format!(">{}</text>", kind.name));
+    if let Some(kind) = KINDS.iter().find(|kind| !drawn(kind)) {
+        let name = kind.name;
+        return Err(format!("{CHART} lacks `{name}`: run `cargo xtask tables`"));
+    }
     match KINDS
         .iter()
         .map(fixed_columns)
@@ -63,25 +74,27 @@ pub(crate) fn check() -> Result<(), Failure> {
     }
 }
 
-/// Measures every kind and writes the table anew.
+/// Measures every kind, with rivals beside them, and writes the table and the chart anew.
 pub(crate) fn regenerate() -> Result<(), Failure> {
     let (readme, range) = read()?;
     let json = root().join("target/table.json");
-    let mut bench = cargo();
-    bench.args([
+    let program = [
         "run",
         "--quiet",
         "--release",
         "--package",
         "tamis-bench",
         "--",
-        "run",
-        "--no-rivals",
-    ]);
+    ];
+    let mut bench = cargo();
     bench
-        .args(["--n", "1000000", "--fpr", "0.01", "--rounds", "7", "--json"])
-        .arg(&json);
-    run(&mut bench)?;
+        .args(program)
+        .args(["run", "--n", "1000000", "--fpr", "0.01"]);
+    run(bench.args(["--rounds", "7", "--json"]).arg(&json))?;
+    let mut report = cargo();
+    report.args(program).arg("report").arg(&json);
+    report.arg("--html").arg(root().join("target/table.html"));
+    run(report.arg("--svg").arg(root().join(CHART)))?;
     let text = fs::read_to_string(&json).map_err(|e| format!("{}: {e}", json.display()))?;
     let measured: Value =
         serde_json::from_str(&text).map_err(|e| format!("{}: {e}", json.display()))?;

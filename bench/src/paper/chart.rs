@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use crate::html::escape;
+
 const WIDTH: f64 = 760.0;
 const HEIGHT: f64 = 480.0;
 const LEFT: f64 = 74.0;
@@ -216,10 +218,4 @@ fn text(out: &mut String, x: f64, y: f64, anchor: &str, colour: &str, more: &str
         "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" fill=\"{colour}\" {more}>{}</text>",
         escape(text)
     );
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
 }
