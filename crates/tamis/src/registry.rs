@@ -19,6 +19,8 @@ use crate::{bloom, chained, cuckoo, peel};
 pub static KINDS: &[KindInfo] = &[
     KindInfo::of::<bloom::Bloom>(),
     KindInfo::of::<bloom::BloomG>(),
+    KindInfo::of::<bloom::Blocked>(),
+    KindInfo::of::<bloom::CacheSectorised>(),
     KindInfo::of::<bloom::SplitBlock512>(),
     KindInfo::of::<bloom::SplitBlock256>(),
     KindInfo::of::<chained::TinySet>(),
