@@ -24,6 +24,8 @@ pub static KINDS: &[KindInfo] = &[
     KindInfo::of::<bloom::Spectral>(),
     KindInfo::of::<bloom::SpectralMinimal>(),
     KindInfo::of::<bloom::SpectralRecurring>(),
+    KindInfo::of::<bloom::Blocked>(),
+    KindInfo::of::<bloom::CacheSectorised>(),
     KindInfo::of::<bloom::SplitBlock512>(),
     KindInfo::of::<bloom::SplitBlock256>(),
     KindInfo::of::<bloom::Compressed>(),

@@ -274,6 +274,20 @@ class TinySetRemovable(TinySet):
     name, flags = "tinyset_removable", 2
 
 
+def subsets(rest: int, width: int, sizes: list[int]) -> Iterator[set[int]]:
+    """Distinct bits of one word of `width` bits after another (§3.7)."""
+    s = draws = 0
+    for size in sizes:
+        drawn: set[int] = set()
+        for e in range(width - size, width):
+            if draws % 6 == 0:
+                s = mix(rest + draws // 6 * GOLDEN_RATIO & MASK)
+            draws += 1
+            a, s = scale(s, e + 1), s * (e + 1) & MASK
+            drawn.add(e if a in drawn else a)
+        yield drawn
+
+
 class BloomG(Kind):
     name, parameters = "bloom_g", 4
 
@@ -282,20 +296,15 @@ class BloomG(Kind):
         need(1 <= l <= 2**63 // w, "parameter 0", f"{l} words, not 1 to {2**63 // w}")
         need(1 <= g <= 32, "parameter 2", f"g is {g}, not 1 to 32")
         need(g <= k <= 32, "parameter 3", f"k is {k}, not {g} to 32")
-        self.l, self.w, self.g, self.k, self.lengths = l, w, g, k, (l * w // 8,)
+        self.l, self.w, self.lengths = l, w, (l * w // 8,)
+        self.sizes = [k // g + (j < k % g) for j in range(g)]
 
     def contains(self, h: int) -> bool:
-        x, rest, s, draws = h, h * self.l & MASK, 0, 0
-        for j in range(self.g):
-            word, drawn = scale(x, self.l), set()
+        x = h
+        for drawn in subsets(h * self.l & MASK, self.w, self.sizes):
+            word = scale(x, self.l)
             x = x * 0xD1B54A32D192ED03 & MASK
             x ^= x >> 32
-            for e in range(self.w - self.k // self.g - (j < self.k % self.g), self.w):
-                if draws % 6 == 0:
-                    s = mix(rest + draws // 6 * GOLDEN_RATIO & MASK)
-                draws += 1
-                a, s = scale(s, e + 1), s * (e + 1) & MASK
-                drawn.add(e if a in drawn else a)
             if not all(bit(self.sections[0], word * self.w + i) for i in drawn):
                 return False
         return True
@@ -596,8 +605,42 @@ class HashCompaction(Kind):
         return False
 
 
+class Blocked(Kind):
+    name, parameters = "blocked", 2
+
+    def __init__(self, z: int, k: int) -> None:
+        need(1 <= z <= 2**32, "parameter 0", f"{z} blocks, not 1 to 2^32")
+        need(1 <= k <= 24, "parameter 1", f"k is {k}, not 1 to 24")
+        self.z, self.k, self.lengths = z, k, (64 * z,)
+
+    def contains(self, h: int) -> bool:
+        block, y = scale(h, self.z), h % 2**32
+        return all(
+            bit(self.sections[0], block * 512 + (y * pow(0x9E3779B9, i, 2**32) % 2**32 >> 23)) for i in range(self.k)
+        )
+
+
+class CacheSectorised(Kind):
+    name, parameters = "cache_sectorised", 3
+
+    def __init__(self, lines: int, z: int, k: int) -> None:
+        need(1 <= lines <= 2**40, "parameter 0", f"{lines} lines, not 1 to 2^40")
+        need(z in (2, 4), "parameter 1", f"{z} groups, not 2 or 4")
+        need(z <= k <= 24 and k % z == 0, "parameter 2", f"k is {k}, not a multiple of {z} to 24")
+        self.lines, self.z, self.k, self.lengths = lines, z, k, (64 * lines,)
+
+    def contains(self, h: int) -> bool:
+        line, r, n, words = scale(h, self.lines), h * self.lines & MASK, 8 // self.z, []
+        for j in range(self.z):
+            words.append(8 * line + j * n + scale(r, n))
+            r = r * n & MASK
+        masks = subsets(r, 64, [self.k // self.z] * self.z)
+        return all(bit(self.sections[0], 64 * word + i) for word, mask in zip(words, masks) for i in mask)
+
+
 ALL: list[type[Kind]] = [
     Bloom, SplitBlock, SplitBlock256, Cuckoo, BinaryFuse8, BinaryFuse16, BinaryFuse32, TinySet, TinySetRemovable, BloomG,
+    Blocked, CacheSectorised,
 ]
 KINDS = dict(enumerate(ALL, 1)) | {20: Compressed, 21: Scalable, 24: Folded}
 

@@ -61,7 +61,8 @@
 //!   the register-blocked filter, and when it wins.
 //! - Bentley, Floyd, *Programming pearls: a sample of brilliance*, 1987: a subset in as many draws as it has members.
 
-use crate::bits::{fastrange, mix64};
+use crate::bits::fastrange;
+use crate::bloom::{Draws, chances};
 use crate::buf::Buf;
 use crate::config::{Config, Param};
 use crate::error::{BuildError, BuildErrorKind, DecodeError, Full, MergeError};
@@ -94,8 +95,6 @@ pub struct BloomG {
 const WIDTHS: [u32; 3] = [64, 256, 512];
 const MOST_K: u32 = math::MAX_K;
 const MOST_BITS: u64 = 1 << 63;
-/// Draws from one state: six of 9 bits leave ten for the last to be even.
-const DRAWS: u32 = 6;
 
 impl BloomG {
     /// How many words a key's bits lie in.
@@ -147,24 +146,10 @@ impl BloomG {
         &self,
         hash: u64,
     ) -> impl Iterator<Item = (usize, [u64; U])> + use<U> {
-        let (_, mut next) = fastrange(hash, self.words);
+        let mut draws = Draws::new(fastrange(hash, self.words).1);
         let (least, longer) = (self.k / self.g, self.k % self.g);
-        let (mut state, mut drawn) = (0, 0);
         self.words_of(hash).zip(0..).map(move |(word, i)| {
-            let mut mask = [0; U];
-            let width = 64 * U as u64;
-            for last in width - u64::from(least + u32::from(i < longer))..width {
-                if drawn % DRAWS == 0 {
-                    state = mix64(next);
-                    next = next.wrapping_add(0x9E37_79B9_7F4A_7C15);
-                }
-                drawn += 1;
-                let at;
-                (at, state) = fastrange(state, last + 1);
-                let taken = mask[at as usize / 64] >> (at % 64) & 1 == 1;
-                let at = if taken { last } else { at };
-                mask[at as usize / 64] |= 1 << (at % 64);
-            }
+            let mask = draws.subset(least + u32::from(i < longer));
             (word, mask)
         })
     }
@@ -216,13 +201,8 @@ impl Filter for BloomG {
     /// because the words are drawn independently, and of a word with x ones C(x, b) of C(w, b) sets of bits are set.
     fn fpr(&self) -> f64 {
         let (least, longer) = (self.k / self.g, self.k % self.g);
-        let w = self.word_bits;
         let mean = |bits: u32| {
-            let chance = |ones: u32| {
-                let one = |i| f64::from(ones.saturating_sub(i)) / f64::from(w - i);
-                (0..bits).map(one).product::<f64>()
-            };
-            let chances: Vec<f64> = (0..=w).map(chance).collect();
+            let chances = chances(self.word_bits, bits);
             self.ones().map(|ones| chances[ones as usize]).sum::<f64>() / self.words as f64
         };
         let rate = mean(least).powi((self.g - longer) as i32);
@@ -377,6 +357,7 @@ impl Kind for BloomG {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bits::mix64;
 
     fn of(keys: u64, fpr: f64, params: &[(&str, u32)]) -> BloomG {
         let config = params

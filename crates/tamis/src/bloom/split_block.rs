@@ -133,7 +133,7 @@ impl<L: Lane> SplitBlock<L> {
 
 /// All bits of a key come from 32 bits of its hash, so a hash that shares them and the block with one of so many keys is
 /// a false positive, however large the filter.
-fn floor(keys_per_block: f64) -> f64 {
+pub(super) fn floor(keys_per_block: f64) -> f64 {
     keys_per_block / 2f64.powi(32)
 }
 
