@@ -24,7 +24,8 @@
 //! Fewer lines cost space: the keys do not spread evenly over blocks, and the fuller blocks err more often.
 //!
 //! Two kinds forget on purpose: [`Sliding`] keeps the last n insertions, or those of the last minutes;
-//! [`AgePartitioned`] keeps the last n insertions and lets go of older ones sooner.
+//! [`AgePartitioned`] keeps the last n insertions and lets go of older ones sooner. [`Attenuated`] is a network of sets, by
+//! distance; [`Overlap`] is what two Bloom filters tell of each other.
 
 use crate::bits::fastrange;
 
@@ -41,6 +42,7 @@ mod iblt;
 mod scalable;
 mod sieve;
 mod algebra;
+mod attenuated;
 mod sliding;
 mod spectral;
 mod split_block;
@@ -58,6 +60,7 @@ pub use folded::Folded;
 pub use iblt::{Difference, Iblt, Incomplete, Lookup};
 pub use scalable::Scalable;
 pub use algebra::{Estimate, Overlap};
+pub use attenuated::Attenuated;
 pub use sliding::Sliding;
 pub use spectral::{Spectral, SpectralMinimal, SpectralRecurring};
 pub use split_block::{Lane, SplitBlock, SplitBlock256, SplitBlock512};
