@@ -26,7 +26,8 @@
 //! Fewer lines cost space: the keys do not spread evenly over blocks, and the fuller blocks err more often.
 //!
 //! Two kinds forget on purpose: [`Sliding`] keeps the last n insertions, or those of the last minutes;
-//! [`AgePartitioned`] keeps the last n insertions and lets go of older ones sooner.
+//! [`AgePartitioned`] keeps the last n insertions and lets go of older ones sooner. [`Attenuated`] is a network of sets, by
+//! distance; [`Overlap`] is what two Bloom filters tell of each other.
 
 use crate::bits::{fastrange, mix64};
 
@@ -42,6 +43,8 @@ mod folded;
 mod iblt;
 mod scalable;
 mod sieve;
+mod algebra;
+mod attenuated;
 mod sliding;
 mod spectral;
 mod blocked;
@@ -61,6 +64,8 @@ pub use d_left::DLeft;
 pub use folded::Folded;
 pub use iblt::{Difference, Iblt, Incomplete, Lookup};
 pub use scalable::Scalable;
+pub use algebra::{Estimate, Overlap};
+pub use attenuated::Attenuated;
 pub use sliding::Sliding;
 pub use spectral::{Spectral, SpectralMinimal, SpectralRecurring};
 pub use blocked::Blocked;

@@ -629,6 +629,23 @@ mod tests {
     }
 
     #[test]
+    fn a_generation_is_gone_at_once_though_its_bits_are_cleared_later() {
+        // One insertion after five generations: the first is replaced, and nearly all its bits are still there.
+        let mut filter = window(&Config::new(40_000));
+        (0..50_001).for_each(|i| filter.insert(mix64(i)).unwrap());
+        assert_eq!((filter.state[TURN], filter.len()), (1, 40_001));
+        let stale = (0..filter.blocks()).filter(|&block| !filter.is_swept(block));
+        assert!(stale.count() as u64 >= filter.blocks() - u64::from(filter.k) - 1);
+        let hits = (0..10_000).filter(|&i| filter.contains(mix64(i))).count() as u64;
+        assert_rate(
+            hits,
+            10_000,
+            filter.fpr(),
+            "the generation that was replaced",
+        );
+    }
+
+    #[test]
     fn no_insertion_sweeps_more_than_its_blocks() {
         let mut filter = window(&Config::new(100_000));
         let mut before = filter.swept.to_vec();

@@ -62,9 +62,9 @@ use crate::simd::{self, Bits, Op};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Bloom {
-    words: Buf<u64>,
-    k: u32,
-    len: u64,
+    pub(super) words: Buf<u64>,
+    pub(super) k: u32,
+    pub(super) len: u64,
 }
 
 /// The largest `k`: no rate that a 64-bit hash can promise needs more.
@@ -155,8 +155,8 @@ impl Bloom {
     /// The number of distinct keys, estimated from the bits that are set; `None` when all are, and any number could be
     /// in.
     ///
-    /// At half fill the standard error is 0.08 % of the keys for 2²⁰ bits and `k` = 7; see
-    /// [`math::bloom_estimate`].
+    /// At half fill the standard error is 0.08 % of the keys for 2²⁰ bits and `k` = 7; [`estimate`](Bloom::estimate) gives
+    /// it, and [`overlap`](Bloom::overlap) compares two filters.
     pub fn estimate_len(&self) -> Option<f64> {
         Some(math::bloom_estimate(self.bits(), self.ones(), self.k)).filter(|keys| keys.is_finite())
     }
