@@ -3,10 +3,13 @@
 //! A lookup has no branch that depends on the key but one: a rare case goes to the plain code of
 //! [`block`](super::block). Half of all chains are empty, and a chain holds one to four slots, so a branch on either
 //! would be mispredicted for every second key and cost more than all the arithmetic.
+//!
+//! The slots of a chain are compared at once: in one word by arithmetic if they fit in it and are of one width, which most
+//! are; with AVX-512 in a vector, [`Fields`], whatever their widths.
 
 use super::block::{CAP, Layout, Shape, prefix, widths};
 use crate::bits::{fastrange, low_mask};
-use crate::simd::Bits;
+use crate::simd::{Bits, Fields};
 
 /// The default shape for a block size, with its tables.
 pub(super) struct Default<const N: usize, const REMOVABLE: bool>;
@@ -37,6 +40,25 @@ struct Found {
     live: u64,
     /// Below 0 if the end marks do not all lie where this file looks; then nothing above is true but `present`.
     sound: i64,
+}
+
+impl Found {
+    /// The chain's fingerprints, in a block whose first `longer` slots have one bit more than `width`.
+    #[inline(always)]
+    fn chain<const N: usize, const REMOVABLE: bool>(
+        &self,
+        width: u64,
+        longer: u64,
+        len: u64,
+    ) -> Fields {
+        let before = self.start * width + self.start.min(longer);
+        Fields {
+            at: Default::<N, REMOVABLE>::HEADER + self.slots + before,
+            width,
+            longer: longer.saturating_sub(self.start),
+            len,
+        }
+    }
 }
 
 impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
@@ -130,7 +152,12 @@ impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
         let shift = at.wrapping_sub(8 * byte);
         let room = 64u64.wrapping_sub(shift).wrapping_sub(len * width) as i64;
         let inside = same_until.wrapping_sub(start + len) as i64;
-        if room | inside | found.sound < 0 {
+        let fits = if B::VECTOR {
+            Fields::MOST as i64 - len as i64
+        } else {
+            room | inside
+        };
+        if fits | found.sound < 0 {
             let layout = Layout {
                 slots: slots as u32,
                 live: found.live as u32,
@@ -142,6 +169,11 @@ impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
                 (_, true) => far_contains::<N, REMOVABLE>(block, chain, remainder),
                 _ => Self::one_by_one(block, layout, start as u32, remainder),
             };
+        }
+        if B::VECTOR {
+            let fields = found.chain::<N, REMOVABLE>(short, longer, len);
+            let equal = bits.compare(block, fields, remainder).equal;
+            return (equal != 0) & (found.present != 0);
         }
         // All slots of the chain at once: a field that is 0 after the xor borrows through its top bit. The lowest such
         // field is never marked wrongly, so there is a mark if and only if there is a match.
@@ -238,7 +270,7 @@ impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
         if !B::FAST || found.sound < 0 || flags != 0 {
             return plain_insert::<N, REMOVABLE>(block, chain, remainder);
         }
-        let at = Self::place_in_chain(block, &found, remainder);
+        let at = Self::place_in_chain(bits, block, &found, remainder);
         let [short, longer] = Self::WIDTHS[(slots + 1) as u8 as usize].map(u64::from);
         let extra = at < longer;
         let Some(masks) = Self::shrinking(slots, extra) else {
@@ -281,8 +313,17 @@ impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
 
     /// The slot that a remainder is to have among those of its chain.
     #[inline(always)]
-    fn place_in_chain(block: &[u8; N], found: &Found, remainder: u64) -> u64 {
+    fn place_in_chain<B: Bits>(bits: B, block: &[u8; N], found: &Found, remainder: u64) -> u64 {
         let [short, longer] = Self::WIDTHS[found.slots as u8 as usize].map(u64::from);
+        if B::VECTOR {
+            let marks = field(block, Self::HEADER + found.start);
+            let len = found.present * (u64::from(marks.trailing_zeros()) + 1);
+            if len <= Fields::MOST {
+                let fields = found.chain::<N, REMOVABLE>(short, longer, len);
+                let below = bits.compare(block, fields, remainder).below;
+                return found.start + u64::from(below.trailing_ones());
+            }
+        }
         let mut at = found.start;
         let mut more = found.present == 1;
         while more {

@@ -2,12 +2,17 @@
 //!
 //! The compiler turns `count_ones` and shifts into BMI instructions where it may use them, but has no idiom for `pdep`
 //! and `pext`. So an operation that wants them takes a [`Bits`]: [`Bmi2`] exists only where the processor has them, and
-//! [`Portable`] answers the same by arithmetic.
+//! [`Portable`] answers the same by arithmetic. [`Avx512`] is [`Bmi2`] and compares [`Fields`] in a vector besides.
 
-/// The two bit instructions of one level.
+use super::fields::{Compared, Fields};
+
+/// The instructions of one level.
 pub(crate) trait Bits: Copy {
     /// Whether [`gather`](Bits::gather) is one instruction.
     const FAST: bool;
+
+    /// Whether [`compare`](Bits::compare) is done in a vector; if not, short cuts by arithmetic are faster.
+    const VECTOR: bool = false;
 
     /// The one with number i of a word, alone, counted from 0 at the low end, where `number` is 2^i; 0 if there are not so
     /// many, or if `number` is 0.
@@ -15,6 +20,12 @@ pub(crate) trait Bits: Copy {
 
     /// The bits of `word` under the ones of `mask`, packed to the low end.
     fn gather(self, word: u64, mask: u64) -> u64;
+
+    /// Compares each field of a block with the first bits of a number, as many as it has.
+    #[inline(always)]
+    fn compare<const N: usize>(self, block: &[u8; N], fields: Fields, number: u64) -> Compared {
+        fields.compare(block, number)
+    }
 }
 
 /// Works everywhere.
@@ -78,6 +89,33 @@ impl Bits for Bmi2 {
     fn gather(self, word: u64, mask: u64) -> u64 {
         // SAFETY: as above.
         unsafe { std::arch::x86_64::_pext_u64(word, mask) }
+    }
+}
+
+/// The instructions of [`Level::V4`](super::Level::V4); a value is the proof that the processor has them.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Avx512(pub(super) ());
+
+#[cfg(target_arch = "x86_64")]
+impl Bits for Avx512 {
+    const FAST: bool = true;
+    const VECTOR: bool = true;
+
+    #[inline(always)]
+    fn one(self, word: u64, number: u64) -> u64 {
+        Bmi2(()).one(word, number)
+    }
+
+    #[inline(always)]
+    fn gather(self, word: u64, mask: u64) -> u64 {
+        Bmi2(()).gather(word, mask)
+    }
+
+    #[inline(always)]
+    fn compare<const N: usize>(self, block: &[u8; N], fields: Fields, number: u64) -> Compared {
+        // SAFETY: an `Avx512` is only made where the processor has AVX-512F, BW and VBMI.
+        unsafe { fields.compare_avx512(block, number) }
     }
 }
 

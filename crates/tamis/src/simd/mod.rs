@@ -1,10 +1,10 @@
 //! Everything that depends on the processor: run-time dispatch, prefetch, batches, and hand-written kernels.
 //!
-//! A build without `target-cpu` runs on any processor of its architecture, and still uses AVX2 and BMI2 where they are:
+//! A build without `target-cpu` runs on any processor of its architecture, and still uses AVX2, BMI2 and AVX-512 where they are:
 //! [`dispatch`] runs an [`Op`] inside a function compiled for them, into which the whole operation is inlined. A batch
 //! is one dispatch, so its price is paid once.
 //!
-//! One source serves both levels wherever the compiler finds the vectors by itself, as it does for split blocks; a
+//! One source serves all levels wherever the compiler finds the vectors by itself, as it does for split blocks; a
 //! kernel is written by hand only where it does not, in a file per architecture, with a portable twin of the same bits.
 //!
 //! This is one of the crate's two rooms for `unsafe` (the other is `buf`).
@@ -14,8 +14,10 @@
 )]
 
 mod bits;
+mod fields;
 
 pub(crate) use bits::{Bits, Portable};
+pub(crate) use fields::Fields;
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -26,6 +28,8 @@ pub(crate) enum Level {
     Portable = 1,
     /// x86-64-v3: AVX2, BMI1, BMI2, LZCNT, POPCNT, FMA.
     V3 = 2,
+    /// x86-64-v4 with byte permutations: V3 and AVX-512 F, BW, CD, DQ, VL and VBMI; Ice Lake, Zen 4 and later.
+    V4 = 3,
 }
 
 static LEVEL: AtomicU8 = AtomicU8::new(0);
@@ -36,6 +40,7 @@ pub(crate) fn level() -> Level {
     match LEVEL.load(Ordering::Relaxed) {
         1 => Level::Portable,
         2 => Level::V3,
+        3 => Level::V4,
         _ => detect(),
     }
 }
@@ -56,7 +61,13 @@ fn best() -> Level {
         && is_x86_feature_detected!("popcnt")
         && is_x86_feature_detected!("fma")
     {
-        return Level::V3;
+        let v4 = is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512cd")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl")
+            && is_x86_feature_detected!("avx512vbmi");
+        return if v4 { Level::V4 } else { Level::V3 };
     }
     Level::Portable
 }
@@ -82,13 +93,23 @@ pub(crate) trait Op {
 #[inline]
 pub(crate) fn dispatch<O: Op>(op: O) -> O::Out {
     #[cfg(target_arch = "x86_64")]
-    if level() == Level::V3 {
+    {
         #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt,fma")]
         fn v3<O: Op>(op: O) -> O::Out {
             op.run(bits::Bmi2(()))
         }
-        // SAFETY: `level` has found every feature that `v3` is compiled with, BMI2 among them.
-        return unsafe { v3(op) };
+        #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt,fma")]
+        #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi")]
+        fn v4<O: Op>(op: O) -> O::Out {
+            op.run(bits::Avx512(()))
+        }
+        match level() {
+            // SAFETY: `level` has found every feature that `v3` is compiled with, BMI2 among them.
+            Level::V3 => return unsafe { v3(op) },
+            // SAFETY: likewise for `v4`.
+            Level::V4 => return unsafe { v4(op) },
+            Level::Portable => {}
+        }
     }
     op.run(Portable)
 }
@@ -224,7 +245,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dispatch_runs_the_operation_once_at_either_level() {
+    fn dispatch_runs_the_operation_once_at_any_level() {
         struct Add<'a>(&'a mut u32);
         impl Op for Add<'_> {
             type Out = u32;
@@ -245,7 +266,14 @@ mod tests {
     #[test]
     fn extensions_are_used_where_the_processor_has_them() {
         let has_them = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2");
-        assert_eq!(best() == Level::V3, has_them);
+        let has_512 =
+            is_x86_feature_detected!("avx512vbmi") && is_x86_feature_detected!("avx512vl");
+        let expected = match (has_them, has_512) {
+            (false, _) => Level::Portable,
+            (true, false) => Level::V3,
+            (true, true) => Level::V4,
+        };
+        assert_eq!(best(), expected);
     }
 
     #[test]
