@@ -638,26 +638,11 @@ class CacheSectorised(Kind):
         return all(bit(self.sections[0], 64 * word + i) for word, mask in zip(words, masks) for i in mask)
 
 
-ALL: list[type[Kind]] = [
-    Bloom, SplitBlock, SplitBlock256, Cuckoo, BinaryFuse8, BinaryFuse16, BinaryFuse32, TinySet, TinySetRemovable, BloomG,
-    Blocked, CacheSectorised,
-]
-KINDS = dict(enumerate(ALL, 1)) | {20: Compressed, 21: Scalable, 24: Folded}
-
-
 def field(section: bytes, i: int, width: int) -> int:
     """Field i of an array of numbers of so many bits."""
     start = i * width
     window = int.from_bytes(section[start >> 3 : (start + width + 7) >> 3], "little")
     return window >> (start & 7) & (2**width - 1)
-
-
-def places(h: int, n: int, k: int) -> Iterator[int]:
-    """The places of a key in the Bloom family."""
-    for _ in range(k):
-        yield scale(h, n)
-        h = h * GOLDEN_RATIO & MASK
-        h ^= h >> 32
 
 
 class Counting(Kind):
@@ -675,9 +660,6 @@ class Counting(Kind):
 
     def contains(self, h: int) -> bool:
         return all(field(self.sections[0], place, self.w) for place in places(h, self.m, self.k))
-
-
-KINDS[15] = Counting
 
 
 class VariableIncrement(Kind):
@@ -706,9 +688,6 @@ class VariableIncrement(Kind):
         return True
 
 
-KINDS[16] = VariableIncrement
-
-
 class Spectral(Counting):
     name, widths = "spectral", (8, 32)
 
@@ -730,11 +709,33 @@ class SpectralRecurring(Spectral):
         need(keys > 0 or not any(self.sections[1]), "section 1", "counters are left, but the header counts no keys")
 
 
-KINDS |= {17: Spectral, 18: SpectralMinimal, 19: SpectralRecurring}
-KINDS |= {22: Sliding, 23: AgePartitioned}
-KINDS[26] = DLeft
-KINDS[27] = RankIndexed
-KINDS[28] = HashCompaction
+KINDS: dict[int, type[Kind]] = {
+    1: Bloom,
+    2: SplitBlock,
+    3: SplitBlock256,
+    4: Cuckoo,
+    5: BinaryFuse8,
+    6: BinaryFuse16,
+    7: BinaryFuse32,
+    8: TinySet,
+    9: TinySetRemovable,
+    10: BloomG,
+    11: Blocked,
+    12: CacheSectorised,
+    15: Counting,
+    16: VariableIncrement,
+    17: Spectral,
+    18: SpectralMinimal,
+    19: SpectralRecurring,
+    20: Compressed,
+    21: Scalable,
+    22: Sliding,
+    23: AgePartitioned,
+    24: Folded,
+    26: DLeft,
+    27: RankIndexed,
+    28: HashCompaction,
+}
 
 
 class Filter:

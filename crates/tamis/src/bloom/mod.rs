@@ -32,8 +32,12 @@
 use crate::bits::{fastrange, mix64};
 
 mod age_partitioned;
+mod algebra;
 mod atomic;
+mod attenuated;
+mod blocked;
 mod bloom_g;
+mod cache_sectorised;
 mod compressed;
 mod counters;
 mod counting;
@@ -43,20 +47,19 @@ mod folded;
 mod iblt;
 mod scalable;
 mod sieve;
-mod algebra;
-mod attenuated;
 mod sliding;
 mod spectral;
-mod blocked;
-mod bloom_g;
-mod cache_sectorised;
 mod split_block;
 mod standard;
 mod variable_increment;
 
 pub use age_partitioned::AgePartitioned;
+pub use algebra::{Estimate, Overlap};
 pub use atomic::{Atomic, AtomicBloom, AtomicSplitBlock, BitWords};
+pub use attenuated::Attenuated;
+pub use blocked::Blocked;
 pub use bloom_g::BloomG;
+pub use cache_sectorised::CacheSectorised;
 pub use compressed::Compressed;
 pub use counting::Counting;
 pub use counting_pair::CountingPair;
@@ -64,13 +67,8 @@ pub use d_left::DLeft;
 pub use folded::Folded;
 pub use iblt::{Difference, Iblt, Incomplete, Lookup};
 pub use scalable::Scalable;
-pub use algebra::{Estimate, Overlap};
-pub use attenuated::Attenuated;
 pub use sliding::Sliding;
 pub use spectral::{Spectral, SpectralMinimal, SpectralRecurring};
-pub use blocked::Blocked;
-pub use bloom_g::BloomG;
-pub use cache_sectorised::CacheSectorised;
 pub use split_block::{Lane, SplitBlock, SplitBlock256, SplitBlock512};
 pub use standard::Bloom;
 pub use variable_increment::VariableIncrement;
@@ -102,6 +100,8 @@ pub(crate) fn draws(hash: u64, range: u64, k: u32) -> impl Iterator<Item = (u64,
 fn remix(state: u64) -> u64 {
     let y = state.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     y ^ (y >> 32)
+}
+
 /// Numbers drawn from what is left of a hash: six from one state, then the state is mixed anew.
 ///
 /// Six draws of 9 bits leave ten for the last to be even.
