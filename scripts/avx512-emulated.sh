@@ -5,8 +5,8 @@
 #   scripts/avx512-emulated.sh [test name …]        default: simd:: chained::fast::
 #
 # Needs Debian's busybox-static, cpio, isolinux, syslinux-common, xorriso and bochsbios, vgabios; a Linux kernel as
-# KERNEL (a Debian vmlinuz will do), and as BOCHS a Bochs 3 that is built so (Bochs 2.7 lays out the saved vector
-# registers in a way that makes Linux turn AVX off):
+# KERNEL (Debian's 6.1 was tried), and as BOCHS a Bochs 3 that is built so (with Debian's Bochs 2.7, Linux finds the layout
+# of the saved vector registers inconsistent; with Bochs 3 as an Ice Lake, Linux 6.1 hangs before it starts a program):
 #
 #   ./configure --with-nogui --enable-x86-64 --enable-avx --enable-evex --enable-pci --enable-repeat-speedups \
 #       --enable-fast-function-calls --enable-handlers-chaining && make
