@@ -275,7 +275,7 @@ class TinySetRemovable(TinySet):
 
 
 def subsets(rest: int, width: int, sizes: list[int]) -> Iterator[set[int]]:
-    """Distinct bits of one word of `width` bits after another (§3.7)."""
+    """Distinct bits of one word of `width` bits after another (§3.10)."""
     s = draws = 0
     for size in sizes:
         drawn: set[int] = set()
@@ -709,6 +709,61 @@ class SpectralRecurring(Spectral):
         need(keys > 0 or not any(self.sections[1]), "section 1", "counters are left, but the header counts no keys")
 
 
+class Balanced(Blocked):
+    name, parameters = "balanced", 5
+
+    def __init__(self, z: int, k: int, cap: int, most: int, listed: int) -> None:
+        super().__init__(z, k)
+        need(1 <= cap <= 512, "parameter 2", f"cap is {cap}, not 1 to 512")
+        need(most <= 2**36, "parameter 3", f"a list of up to {most}, more than 2^36")
+        need(listed <= most, "parameter 4", f"{listed} in the list, more than {most}")
+        self.cap, self.listed, self.s = cap, listed, 0
+        while listed > self.s // 5 * 4:
+            self.s += 5 * (self.s // 20 + 2)
+        self.used = z * (cap + 1).bit_length()
+        self.lengths = (64 * z, -(-self.used // 8) + 7, 8 * self.s)
+
+    def check(self, keys: int) -> None:
+        bits, c = int.from_bytes(self.sections[1], "little"), (self.cap + 1).bit_length()
+        need(bits >> self.used == 0, "section 1", "bits after the last count are set")
+        self.counts = [bits >> c * i & (2**c - 1) for i in range(self.z)]
+        total = self.listed
+        for i, count in enumerate(self.counts):
+            need(count <= self.cap + 1, "section 1", f"count {i} is {count}, more than {self.cap + 1}")
+            taken = min(count, self.cap)
+            ones = int.from_bytes(self.sections[0][64 * i : 64 * i + 64], "little").bit_count()
+            need(ones <= self.k * taken and (ones > 0) == (taken > 0), "section 0", f"block {i} has {ones} bits set")
+            total += taken
+        need(total <= keys, "sections", f"{total} keys are held, but the header counts {keys}")
+        self.list = struct.unpack(f"<{self.s}Q", self.sections[2])
+        held = [v for v in self.list if v]
+        need(len(held) == self.listed == len(set(held)), "section 2", f"not {self.listed} different hashes")
+        need(all(self.lists(v) for v in held), "section 2", "a hash is not where it is looked for")
+        full = {i for i, count in enumerate(self.counts) if count > self.cap}
+        need({scale(v, self.z) for v in held} == full, "section 2", "its blocks are not those whose counts say so")
+
+    def lists(self, v: int) -> bool:
+        at = scale(mix(v), self.s)
+        while self.list[at] not in (0, v):
+            at = (at + 1) % self.s
+        return self.list[at] == v
+
+    def contains(self, h: int) -> bool:
+        full = self.counts[scale(h, self.z)] > self.cap
+        return super().contains(h) or full and self.lists(max(h, 1))
+
+
+class TwoChoice(Bloom):
+    name = "two_choice"
+
+    def __init__(self, m: int, k: int) -> None:
+        super().__init__(m, k)
+        need(k <= 32, "parameter 1", f"k is {k}, not 1 to 32")
+
+    def contains(self, h: int) -> bool:
+        return super().contains(h) or super().contains(mix(h))
+
+
 KINDS: dict[int, type[Kind]] = {
     1: Bloom,
     2: SplitBlock,
@@ -722,6 +777,8 @@ KINDS: dict[int, type[Kind]] = {
     10: BloomG,
     11: Blocked,
     12: CacheSectorised,
+    13: Balanced,
+    14: TwoChoice,
     15: Counting,
     16: VariableIncrement,
     17: Spectral,

@@ -67,12 +67,12 @@ pub struct Blocked {
 }
 
 /// 64-bit words of a block, and its bits.
-const WORDS: usize = 8;
-const BLOCK_BITS: u32 = 512;
+pub(super) const WORDS: usize = 8;
+pub(super) const BLOCK_BITS: u32 = 512;
 /// More probes than any rate asks for that 32 bits can give.
-const MOST_K: u32 = 24;
+pub(super) const MOST_K: u32 = 24;
 /// Blocks whose number leaves the low half of the hash alone.
-const MOST_BLOCKS: u64 = 1 << 32;
+pub(super) const MOST_BLOCKS: u64 = 1 << 32;
 
 impl Blocked {
     /// The blocks, eight words each.
@@ -88,13 +88,13 @@ impl Blocked {
 }
 
 #[inline(always)]
-fn block_of(hash: u64, blocks: usize) -> usize {
+pub(super) fn block_of(hash: u64, blocks: usize) -> usize {
     fastrange(hash, blocks as u64).0 as usize
 }
 
 /// The word and the place in it of each bit of a hash in its block: this filter's geometry, with [`block_of`].
 #[inline(always)]
-fn bits_of(hash: u64, k: u32) -> impl Iterator<Item = (usize, u32)> {
+pub(super) fn bits_of(hash: u64, k: u32) -> impl Iterator<Item = (usize, u32)> {
     let mut z = hash as u32;
     (0..k).map(move |_| {
         let bit = z >> 23;

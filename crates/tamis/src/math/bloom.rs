@@ -1,7 +1,7 @@
 //! Bloom filters whose probes may fall anywhere, and what their bits tell.
 
 use super::probability::Law;
-use super::{fingerprint_fpr, is_rate, least_size_over, ln_1m_exp, lower_bound_bits_per_key};
+use super::{fingerprint_fpr, is_rate, least_size, ln_1m_exp, lower_bound_bits_per_key};
 use std::f64::consts::LN_2;
 
 /// Most probes per key that the sizing functions consider.
@@ -89,7 +89,7 @@ pub fn bloom_fpr_exact(bits: u64, keys: u64, k: u32) -> f64 {
 }
 
 /// Chances that k throws into `bins` bins fall into 0, 1, … k different ones.
-fn distinct(bins: f64, k: u32) -> Vec<f64> {
+pub(super) fn distinct(bins: f64, k: u32) -> Vec<f64> {
     let states = k as usize + 1;
     let mut distinct = vec![0.0; states];
     distinct[0] = 1.0;
@@ -439,7 +439,7 @@ pub fn bloom_g_size(keys: u64, fpr: f64, word_bits: u32, g: u32) -> Option<(u64,
         if best.is_some_and(|(words, _)| words <= 1 || rate(words - 1) > fpr) {
             // Past the best k the size only rises.
             worse += 1;
-            if worse == 3 {
+            if worse == super::WORSE {
                 break;
             }
             continue;
@@ -538,12 +538,45 @@ pub fn two_choice_size(fpr: f64) -> Option<(f64, u32)> {
     if !is_rate(fpr) {
         return None;
     }
-    least_size_over(
-        1..=MAX_K,
-        lower_bound_bits_per_key(fpr),
-        fpr,
-        two_choice_fpr,
-    )
+    // Keys per bit at which the fill reaches what the rate allows: the same
+    // equation solved for its time, one short sum for each k.
+    let group = -((-fpr).ln_1p() / 2.0).exp_m1();
+    let keys_per_bit = |k: u32| {
+        const PARTS: u32 = 64;
+        let step = group.powf(1.0 / f64::from(k)) / f64::from(PARTS);
+        let middle = |i: u32| step * (f64::from(i) + 0.5);
+        (0..PARTS)
+            .map(|i| step / fewer_new_bits(middle(i), k))
+            .sum::<f64>()
+    };
+    let k = (1..=MAX_K)
+        .rev()
+        .max_by(|&a, &b| keys_per_bit(a).total_cmp(&keys_per_bit(b)))?;
+    let size = least_size(0.999 / keys_per_bit(k), fpr, |size| two_choice_fpr(size, k))?;
+    Some((size, k))
+}
+
+/// Bits and probes per group of the smallest two-choice filter for `keys`.
+///
+/// The k of [`two_choice_size`] and the least number of whole 64-bit words at
+/// which [`two_choice_fpr`] is at most `fpr`. A small filter's fill varies, and
+/// its rate is raised as [`bloom_fpr_exact`] raises that of a Bloom filter of
+/// its size. `None` unless `0 < fpr < 1` and there are at most 2^63 bits.
+pub fn two_choice_bits(keys: u64, fpr: f64) -> Option<(u64, u32)> {
+    let (bits_per_key, k) = two_choice_size(fpr)?;
+    let keys = keys.max(1);
+    let bits = (keys as f64 * bits_per_key).ceil();
+    if !(bits <= 2f64.powi(63) - 1024.0) {
+        return None;
+    }
+    let rate = |words: u64| {
+        let bits = 64 * words;
+        let raised = bloom_fpr(bits, keys, k) / bloom_fpr_asymptotic(bits, keys, k);
+        two_choice_fpr(bits as f64 / keys as f64, k) * raised.max(1.0)
+    };
+    let words = (bits as u64).div_ceil(64).max(1);
+    let words = least_count(words, |words| words >= 1 << 57 || rate(words) <= fpr)?;
+    Some((64 * words, k))
 }
 
 /// Chance that some level of an attenuated Bloom filter answers falsely.
@@ -871,6 +904,17 @@ mod tests {
             assert_eq!(best, k);
             prints(size, bits);
         }
+        for keys in [1, 10, 100, MILLION] {
+            let (bits, k) = two_choice_bits(keys, 1e-3).unwrap();
+            let ratio = bits as f64 / keys as f64 / 14.158;
+            assert!(two_choice_fpr(bits as f64 / keys as f64, k) <= 1e-3);
+            assert!(
+                ratio > 0.9999 && (ratio < 1.001 || keys < MILLION),
+                "{ratio}"
+            );
+        }
+        assert_eq!(two_choice_bits(1 << 62, 0.01), None);
+        assert_eq!(two_choice_bits(10, 1.0), None);
         assert!(two_choice_fpr(0.0, 3).is_nan() && two_choice_fpr(9.0, 65).is_nan());
         assert!((two_choice_fpr(1e-300, 3) - 1.0).abs() < 1e-9);
     }

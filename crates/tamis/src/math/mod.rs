@@ -165,7 +165,13 @@ fn least_size(floor: f64, fpr: f64, rate: impl Fn(f64) -> f64) -> Option<f64> {
     Some(high)
 }
 
+/// How many k in a row that are no better end a search for the best.
+const WORSE: u32 = 3;
+
 /// The `k` that needs least space, with that space; ties go to the smaller.
+///
+/// The size falls to the best k and rises from there: the search ends after
+/// [`WORSE`] that are no better.
 fn least_size_over(
     ks: impl IntoIterator<Item = u32>,
     floor: f64,
@@ -174,11 +180,17 @@ fn least_size_over(
 ) -> Option<(f64, u32)> {
     let meets = |size: f64, k: u32| rate(size, k) <= fpr;
     let mut best: Option<(f64, u32)> = None;
+    let mut worse = 0;
     for k in ks {
         // Most k cannot improve on the best so far; one look settles it.
         if best.is_some_and(|(size, _)| !meets(size * (1.0 - 1e-9), k)) {
+            worse += 1;
+            if worse == WORSE {
+                break;
+            }
             continue;
         }
+        worse = 0;
         if let Some(size) = least_size(floor, fpr, |x| rate(x, k))
             && best.is_none_or(|(least, _)| size < least)
         {
