@@ -373,7 +373,7 @@ fn info_tells_everything_but_the_secret() {
         assert!(text.contains(part), "no {part:?} in {text}");
     }
     let json = room.run(["info", "f", "--json"]).exits(0);
-    assert_eq!(json.json()["shape"]["k"], filter.filter().params()[1].1);
+    assert_eq!(json.json()["shape"]["k"], 7);
     for shown in [text, json.stdout()] {
         assert!(!shown.contains("0123456789abcdef") && !shown.contains("3031"));
     }
@@ -403,6 +403,27 @@ fn info_warns_of_a_filter_that_holds_too_much() {
     assert!(!text.contains("health"), "{text}");
     let json = room.run(["info", "f", "--json"]).json();
     assert_eq!(json["warnings"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn info_does_not_warn_of_keys_that_a_kind_makes_room_for() {
+    let room = Room::new();
+    for kind in ["scalable", "sliding"] {
+        let config = Config::new(100).of_kind(kind);
+        let mut filter: Keyed<AnyFilter> = Keyed::new(&config).unwrap();
+        for i in 0..500u64 {
+            let hash = filter.hash(&i);
+            let insert = filter.filter_mut().as_insert().unwrap();
+            insert.insert(hash).unwrap();
+        }
+        filter.save(room.path(kind)).unwrap();
+        let text = room.run(["info", kind]).exits(0).stdout();
+        assert!(text.contains("health          good"), "{text}");
+    }
+    let text = room.run(["info", "scalable"]).stdout();
+    assert!(text.contains("fpr 0.01, ratio 0.85,"), "{text}");
+    let json = room.run(["info", "scalable", "--json"]).json();
+    assert_eq!(json["shape"]["ratio"], 0.85);
 }
 
 #[test]

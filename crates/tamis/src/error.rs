@@ -8,6 +8,8 @@ use std::error::Error;
 use std::fmt;
 use std::io;
 
+use crate::format::ParamValue;
+
 /// An insertion was refused; the filter is exactly as it was before the refused key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full {
@@ -460,9 +462,9 @@ pub enum MergeErrorKind {
         /// Its name.
         name: &'static str,
         /// Its value here.
-        ours: u64,
+        ours: ParamValue,
         /// Its value in the other.
-        theirs: u64,
+        theirs: ParamValue,
     },
     /// The keys were hashed differently: another function, seed or secret.
     Hashing,
@@ -479,9 +481,10 @@ impl MergeError {
     /// Refuses unless a parameter is the same in both filters.
     pub(crate) fn unless_equal(
         name: &'static str,
-        ours: u64,
-        theirs: u64,
+        ours: impl Into<ParamValue>,
+        theirs: impl Into<ParamValue>,
     ) -> Result<(), MergeError> {
+        let (ours, theirs) = (ours.into(), theirs.into());
         if ours == theirs {
             Ok(())
         } else {

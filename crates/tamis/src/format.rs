@@ -14,6 +14,7 @@
 //! that are there before anything is allocated.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::io::{self, Write};
 use std::ops::Range;
 
@@ -122,17 +123,57 @@ impl FileHashing {
     }
 }
 
+/// The value of a parameter in a file.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ParamValue {
+    /// A count, a size, a number that stands for a choice.
+    Whole(u64),
+    /// A rate or a ratio.
+    Real(f64),
+}
+
+impl ParamValue {
+    /// The eight bytes that the file holds, as a number.
+    fn to_bits(self) -> u64 {
+        match self {
+            ParamValue::Whole(value) => value,
+            ParamValue::Real(value) => value.to_bits(),
+        }
+    }
+}
+
+impl From<u64> for ParamValue {
+    fn from(value: u64) -> ParamValue {
+        ParamValue::Whole(value)
+    }
+}
+
+impl From<f64> for ParamValue {
+    fn from(value: f64) -> ParamValue {
+        ParamValue::Real(value)
+    }
+}
+
+impl fmt::Display for ParamValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ParamValue::Whole(value) => value.fmt(f),
+            ParamValue::Real(value) => value.fmt(f),
+        }
+    }
+}
+
 /// Collects what a filter stores: parameters, then arrays.
 #[derive(Debug, Default)]
 pub struct Encoder<'a> {
-    params: Vec<(&'static str, u64)>,
+    params: Vec<(&'static str, ParamValue)>,
     sections: Vec<Cow<'a, [u8]>>,
 }
 
 impl<'a> Encoder<'a> {
     /// Adds a parameter. The name is for people; files hold the value.
-    pub fn param(&mut self, name: &'static str, value: u64) {
-        self.params.push((name, value));
+    pub fn param(&mut self, name: &'static str, value: impl Into<ParamValue>) {
+        self.params.push((name, value.into()));
     }
 
     /// Adds an array; it is not copied.
@@ -146,7 +187,7 @@ impl<'a> Encoder<'a> {
     }
 
     /// The parameters with their names.
-    pub(crate) fn into_params(self) -> Vec<(&'static str, u64)> {
+    pub(crate) fn into_params(self) -> Vec<(&'static str, ParamValue)> {
         self.params
     }
 
@@ -188,7 +229,7 @@ impl<'a> Encoder<'a> {
         head.extend([0; 8]);
         debug_assert_eq!(head.len(), FIXED);
         for (_, value) in &self.params {
-            head.extend(value.to_le_bytes());
+            head.extend(value.to_bits().to_le_bytes());
         }
         let mut offset = header_len;
         for section in &self.sections {
@@ -308,6 +349,20 @@ impl Decoder<'_> {
             value,
             format!("{} to {}", range.start(), range.end()),
         ))
+    }
+
+    /// The next parameter, a fraction that must be in order.
+    pub(crate) fn real(
+        &mut self,
+        name: &'static str,
+        good: impl Fn(f64) -> bool,
+    ) -> Result<f64, DecodeError> {
+        let bits = self.param(name)?;
+        Some(f64::from_bits(bits))
+            .filter(|&value| good(value))
+            .ok_or_else(|| {
+                DecodeError::invalid(name, bits, "the bits of a fraction that can be asked for")
+            })
     }
 
     /// The next array, which must have exactly `len` words: lent where it can be read in place.

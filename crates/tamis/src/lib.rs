@@ -67,7 +67,7 @@ pub use error::{
     MergeErrorKind,
 };
 pub use filter::{Count, Filter, Insert, Kind, Merge, Remove};
-pub use format::{Decoder, Encoder, looks_like_filter};
+pub use format::{Decoder, Encoder, ParamValue, looks_like_filter};
 pub use key::{Hashing, Key};
 pub use keyed::{Keyed, Stored};
 pub use peel::*;

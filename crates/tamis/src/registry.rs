@@ -11,7 +11,7 @@ use crate::error::{
     BuildError, BuildErrorKind, DecodeError, DecodeErrorKind, MergeError, MergeErrorKind,
 };
 use crate::filter::{Count, Filter, Insert, Kind, Remove};
-use crate::format::{Decoder, Encoder};
+use crate::format::{Decoder, Encoder, ParamValue};
 use crate::keyed::Stored;
 use crate::{bloom, chained, cuckoo, peel, probing};
 
@@ -227,7 +227,7 @@ impl AnyFilter {
     }
 
     /// The filter's shape: every parameter that its file holds, by name.
-    pub fn params(&self) -> Vec<(&'static str, u64)> {
+    pub fn params(&self) -> Vec<(&'static str, ParamValue)> {
         let mut out = Encoder::default();
         self.0.encode(&mut out);
         out.into_params()

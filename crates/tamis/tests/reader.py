@@ -349,28 +349,30 @@ class Compressed(Bloom):
 
 
 class Scalable(Kind):
-    name, parameters = "scalable", 4
+    name, parameters = "scalable", 5
 
-    def __init__(self, first: int, growth: int, fpr: int, ratio: int) -> None:
+    def __init__(self, first: int, growth: int, fpr: int, ratio: int, layout: int) -> None:
         need(first >= 1, "parameter 0", "a first slice for no keys")
         need(2 <= growth <= 8, "parameter 1", f"growth {growth}, not 2 to 8")
         rate, r = struct.unpack("<dd", struct.pack("<QQ", fpr, ratio))
         need(2**-60 <= rate < 1, "parameter 2", f"a rate of {rate}, not 2^-60 to 1")
         need(ratio == 0 or 0.5 <= r <= 0.95, "parameter 3", f"a ratio of {r}, neither 0 nor 0.5 to 0.95")
-        self.first, self.growth = first, growth
+        need(layout <= 1, "parameter 4", f"slices of layout {layout}, not 0 or 1")
+        self.first, self.growth, self.layout = first, growth, layout
 
     def whole(self, sizes: list[int]) -> tuple[int, ...]:
         need(2 <= len(sizes) <= 63, "byte 40", f"{len(sizes)} sections, not a table and 1 to 62 slices")
         return (32 * (len(sizes) - 1), *sizes[1:])  # the slices are measured by the table, in `check`
 
     def check(self, keys: int) -> None:
-        self.slices: list[tuple[int, Bloom]] = []
+        self.slices: list[tuple[int, Kind]] = []
         held, last = 0, 0
         for row, (i, n, m, k) in enumerate(struct.iter_unpack("<4Q", self.sections[0])):
             where, section = f"section 0, row {row}", self.sections[row + 1]
             need(i == last or row > 0 and i == last + 1, where, f"slice number {i} after {last}")
             need(m >= min(self.first * self.growth**i, MASK), where, f"{m} bits, fewer than its keys")
-            slice = Bloom(m, k)
+            need(m % 512 == 0 or self.layout == 0, where, f"{m} bits, not a multiple of 512")
+            slice = BloomG(m // 512, 512, 2, k) if self.layout else Bloom(m, k)
             need(len(section) == m // 8, f"section {row + 1}", f"{len(section)} bytes, not {m // 8}")
             slice.sections = [section]
             self.slices.append((i, slice))

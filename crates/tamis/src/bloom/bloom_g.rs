@@ -44,8 +44,8 @@
 //! It is sometimes said that gathering the bits costs no error and needs fewer of them. It does cost: at 10 bits/key the
 //! best g = 1 errs 1.69 %, g = 2 0.99 %, g = 3 0.88 %, the classic filter 0.82 %. What it saves is memory accesses. It
 //! is also said that a filter that has become too small may be thrown away and begun anew; that loses keys, which is a
-//! false negative. Build a larger one from the keys, or chain several: [`math::bloom_g_capacity`] says when the next is
-//! due.
+//! false negative. Build a larger one from the keys, or chain several, as [`Scalable`](crate::Scalable) does with
+//! `slice=bloom_g`: [`math::bloom_g_capacity`] says when the next is due.
 //!
 //! # When to choose it
 //!
@@ -97,6 +97,23 @@ const MOST_K: u32 = math::MAX_K;
 const MOST_BITS: u64 = 1 << 63;
 
 impl BloomG {
+    /// The filter that has these bits, whole words of them, which `len` keys have set.
+    pub(super) fn from_parts(bits: Buf<u64>, word_bits: u32, g: u32, k: u32, len: u64) -> BloomG {
+        let words = bits.len() as u64 / u64::from(word_bits / 64);
+        BloomG {
+            bits,
+            words,
+            word_bits,
+            g,
+            k,
+            len,
+        }
+    }
+
+    pub(super) fn bits(&self) -> &Buf<u64> {
+        &self.bits
+    }
+
     /// How many words a key's bits lie in.
     pub fn g(&self) -> u32 {
         self.g
@@ -302,14 +319,8 @@ impl Kind for BloomG {
             let (unit, needed) = ("words", words as f64);
             return Err(BuildErrorKind::TooLarge { unit, needed, most }.into());
         }
-        let mut filter = BloomG {
-            bits: Buf::zeroed(words * u64::from(word_bits / 64))?,
-            words,
-            word_bits,
-            g,
-            k,
-            len: 0,
-        };
+        let bits = Buf::zeroed(words * u64::from(word_bits / 64))?;
+        let mut filter = BloomG::from_parts(bits, word_bits, g, k, 0);
         filter.insert_batch(hashes)?;
         Ok(filter)
     }
@@ -335,14 +346,8 @@ impl Kind for BloomG {
         }
         let g = input.param_in("g", 1..=u64::from(MOST_K))? as u32;
         let k = input.param_in("k", u64::from(g)..=u64::from(MOST_K))? as u32;
-        Ok(BloomG {
-            bits: input.section("words", words * u64::from(word_bits / 64))?,
-            words,
-            word_bits,
-            g,
-            k,
-            len: input.len(),
-        })
+        let bits = input.section("words", words * u64::from(word_bits / 64))?;
+        Ok(BloomG::from_parts(bits, word_bits, g, k, input.len()))
     }
 
     fn as_insert(&mut self) -> Option<&mut dyn Insert> {

@@ -421,11 +421,19 @@ impl Filter for Compressed {
     fn prefetch(&self, hash: u64) {
         self.filter.prefetch(hash);
     }
+
+    fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
+        self.filter.contains_batch(hashes, out);
+    }
 }
 
 impl Insert for Compressed {
     fn insert(&mut self, hash: u64) -> Result<(), Full> {
         self.filter.insert(hash)
+    }
+
+    fn insert_batch(&mut self, hashes: &[u64]) -> Result<(), Full> {
+        self.filter.insert_batch(hashes)
     }
 }
 

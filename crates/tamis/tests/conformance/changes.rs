@@ -3,7 +3,9 @@
 
 use std::collections::HashMap;
 
-use tamis::{AnyFilter, Config, Filter, Hashing, KINDS, Keyed, KindInfo, MergeErrorKind};
+use tamis::{
+    AnyFilter, Config, Filter, Hashing, KINDS, Keyed, KindInfo, MergeErrorKind, ParamValue,
+};
 
 use crate::rates::Tally;
 use crate::rates_of;
@@ -436,7 +438,8 @@ pub(crate) fn mismatched_parameters(info: &'static KindInfo) {
                 panic!("{a} and {b}: {error}");
             };
             assert!(x != y && error.to_string().contains(name), "{error}");
-            let find = |shape: &[(&str, u64)]| shape.iter().find(|p| p.0 == name).map(|p| p.1);
+            let find =
+                |shape: &[(&str, ParamValue)]| shape.iter().find(|p| p.0 == name).map(|p| p.1);
             assert_eq!(
                 (find(&shape_a), find(&shape_b)),
                 (Some(x), Some(y)),

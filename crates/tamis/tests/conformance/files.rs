@@ -296,6 +296,11 @@ pub(crate) fn golden_variants() {
             "folded:capacity=3000,fpr=0.01,folds=1",
             Hashing::default(),
         ),
+        (
+            "gathered",
+            "scalable:capacity=400,fpr=0.01,slice=bloom_g",
+            Hashing::default(),
+        ),
     ] {
         pin(
             &format!("variant-{name}"),
