@@ -6,9 +6,6 @@
 
 /// The two bit instructions of one level.
 pub(crate) trait Bits: Copy {
-    /// Whether [`gather`](Bits::gather) is one instruction.
-    const FAST: bool;
-
     /// The one with number i of a word, alone, counted from 0 at the low end, where `number` is 2^i; 0 if there are not so
     /// many, or if `number` is 0.
     fn one(self, word: u64, number: u64) -> u64;
@@ -22,8 +19,6 @@ pub(crate) trait Bits: Copy {
 pub(crate) struct Portable;
 
 impl Bits for Portable {
-    const FAST: bool = false;
-
     #[inline(always)]
     fn one(self, word: u64, number: u64) -> u64 {
         const ONES: u64 = 0x0101_0101_0101_0101;
@@ -48,14 +43,15 @@ impl Bits for Portable {
     }
 
     #[inline(always)]
-    fn gather(self, word: u64, mut mask: u64) -> u64 {
-        let (mut out, mut at) = (0, 0);
-        while mask != 0 {
-            out |= (word >> mask.trailing_zeros() & 1) << at;
-            at += 1;
-            mask &= mask - 1;
+    fn gather(self, mut word: u64, mask: u64) -> u64 {
+        // Takes out the bits that go, from the top; where few go this is quick.
+        let mut gone = !mask;
+        while gone != 0 {
+            let below = (1 << gone.ilog2()) - 1;
+            word = word & below | word >> 1 & !below;
+            gone &= below;
         }
-        out
+        word
     }
 }
 
@@ -66,8 +62,6 @@ pub(crate) struct Bmi2(pub(super) ());
 
 #[cfg(target_arch = "x86_64")]
 impl Bits for Bmi2 {
-    const FAST: bool = true;
-
     #[inline(always)]
     fn one(self, word: u64, number: u64) -> u64 {
         // SAFETY: a `Bmi2` is only made where the processor has BMI2.
