@@ -57,11 +57,21 @@ fn insert_each(filter: Option<&mut dyn Insert>, keys: &[u64]) -> Result<(), Stri
 }
 
 pub(crate) fn contestants() -> Vec<Contestant> {
+    // Beside the kinds as they size themselves, the cuckoo filter of 12 bits that papers compare with.
+    let cuckoo = tamis::kind(Cuckoo::NAME).ok();
     KINDS
         .iter()
-        .map(|info| {
+        .map(|info| (info, info.name, None))
+        .chain(cuckoo.map(|info| (info, "cuckoo12", Some(12))))
+        .map(|(info, name, bits)| {
             let typed = TYPED.iter().find(|maker| maker.name == info.name);
-            let config = |keys: &[u64], fpr| Config::new(keys.len() as u64).fpr(fpr);
+            let config = move |keys: &[u64], fpr| {
+                let config = Config::new(keys.len() as u64).fpr(fpr);
+                match bits {
+                    Some(bits) => config.set("bits", bits),
+                    None => config,
+                }
+            };
             let insert = move |keys: &mut [u64], fpr| match typed {
                 Some(maker) => (maker.insert)(&config(keys, fpr), keys),
                 None => {
@@ -72,7 +82,7 @@ pub(crate) fn contestants() -> Vec<Contestant> {
                 }
             };
             Contestant {
-                name: info.name,
+                name,
                 ours: true,
                 typed: typed.is_some(),
                 build: Box::new(move |keys, fpr| match typed {
