@@ -4,24 +4,39 @@
 //! calls for each kind's type. A kind that is registered but not yet listed here is measured all the same, through
 //! [`AnyFilter`], whose single calls are dynamic; the report marks it.
 
-use tamis::{
-    AnyFilter, BinaryFuse8, BinaryFuse16, BinaryFuse32, Bloom, Config, Cuckoo, Filter, KINDS, Kind,
-    KindInfo, SplitBlock256, SplitBlock512, TinySet, TinySetRemovable,
-};
+use tamis::{AnyFilter, Config, Cuckoo, Filter, KINDS, Kind, KindInfo};
 
 use crate::subject::{Built, Calls, Contestant, Inserting};
 
 /// The kinds whose loops are compiled for their type: one line each.
 const TYPED: &[Maker] = &[
-    Maker::of::<Bloom>(),
-    Maker::of::<SplitBlock512>(),
-    Maker::of::<SplitBlock256>(),
-    Maker::of::<TinySet>(),
-    Maker::of::<TinySetRemovable>(),
-    Maker::of::<Cuckoo>(),
-    Maker::of::<BinaryFuse8>(),
-    Maker::of::<BinaryFuse16>(),
-    Maker::of::<BinaryFuse32>(),
+    Maker::of::<tamis::Bloom>(),
+    Maker::of::<tamis::BloomG>(),
+    Maker::of::<tamis::Blocked>(),
+    Maker::of::<tamis::CacheSectorised>(),
+    Maker::of::<tamis::SplitBlock512>(),
+    Maker::of::<tamis::SplitBlock256>(),
+    Maker::of::<tamis::Balanced>(),
+    Maker::of::<tamis::TwoChoice>(),
+    Maker::of::<tamis::Counting>(),
+    Maker::of::<tamis::VariableIncrement>(),
+    Maker::of::<tamis::DLeft>(),
+    Maker::of::<tamis::Spectral>(),
+    Maker::of::<tamis::SpectralMinimal>(),
+    Maker::of::<tamis::SpectralRecurring>(),
+    Maker::of::<tamis::Scalable>(),
+    Maker::of::<tamis::Folded>(),
+    Maker::of::<tamis::Compressed>(),
+    Maker::of::<tamis::Sliding>(),
+    Maker::of::<tamis::AgePartitioned>(),
+    Maker::of::<tamis::TinySet>(),
+    Maker::of::<tamis::TinySetRemovable>(),
+    Maker::of::<tamis::RankIndexed>(),
+    Maker::of::<tamis::Cuckoo>(),
+    Maker::of::<tamis::HashCompaction>(),
+    Maker::of::<tamis::BinaryFuse8>(),
+    Maker::of::<tamis::BinaryFuse16>(),
+    Maker::of::<tamis::BinaryFuse32>(),
 ];
 
 struct Maker {
@@ -53,10 +68,16 @@ fn build(info: &KindInfo, config: &Config, keys: &mut [u64]) -> Built {
 }
 
 pub(crate) fn contestants() -> Vec<Contestant> {
-    let contestant = |info: &'static KindInfo| {
-        let config = |n: usize, fpr| Config::new(n as u64).fpr(fpr);
+    let contestant = |(info, name, bits): (&'static KindInfo, &'static str, Option<u32>)| {
+        let config = move |n: usize, fpr| {
+            let config = Config::new(n as u64).fpr(fpr);
+            match bits {
+                Some(bits) => config.set("bits", bits),
+                None => config,
+            }
+        };
         Contestant {
-            name: info.name,
+            name,
             family: info.source.split('/').next().unwrap_or(info.source),
             ours: true,
             typed: TYPED.iter().any(|maker| maker.name == info.name),
@@ -74,7 +95,11 @@ pub(crate) fn contestants() -> Vec<Contestant> {
             peak: 16,
         }
     };
-    KINDS.iter().map(contestant).collect()
+    // Beside the kinds as they size themselves, the cuckoo filter of 12 bits that papers compare with.
+    let cuckoo = tamis::kind(Cuckoo::NAME).ok();
+    let kinds = KINDS.iter().map(|info| (info, info.name, None));
+    let cuckoo12 = cuckoo.map(|info| (info, "cuckoo12", Some(12)));
+    kinds.chain(cuckoo12).map(contestant).collect()
 }
 
 /// A filter of a known kind.

@@ -385,6 +385,7 @@ fn errata() {
         "Errors in the paper's text\n\
          - \"mod = X mod BlockBitSize\" has its operands swapped: its example, 24 bits and 5 items with size {} and mod {longer},\n  \
            is 24 mod 5; 5 mod 24 is 5.\n\
+         - Fig. 5: the text says a size of 4 where the caption's 5 is right.\n\
          - 4.1: a fingerprint has log(1/ε) bits, not log(ε).\n\
          - 4.2: p_r mixes up items, bins and r; it is C(n, r) (1/B)^r (1 − 1/B)^(n − r) for n items in B blocks.\n\
          - 4.3: the second sum runs over blocks whose short size is S_i − 1.\n\

@@ -10,8 +10,10 @@
 //! bits.
 
 use crate::bits::low_mask;
-use crate::math::{TINYSET_MAX_WIDTH, fingerprint_fpr};
-use crate::simd::{Bits as _, Portable};
+use crate::math::{TINYSET_MAX_WIDTH, fingerprint_fpr, tinyset_widths};
+use crate::simd::{Bits, Portable};
+
+use std::ops::Range;
 
 /// The longest fingerprint that is kept.
 pub(super) const CAP: u32 = TINYSET_MAX_WIDTH;
@@ -91,14 +93,12 @@ impl Layout {
     }
 }
 
-/// Bits of the width law: fingerprint width of a block with `slots` slots in an array of `array` bits, and how many
-/// have one more.
+/// The width law, [`tinyset_widths`], for any number of slots: an empty block is cut as for the longest fingerprints.
 #[inline(always)]
 pub(super) const fn widths(array: u32, slots: u32) -> (u32, u32) {
-    if slots == 0 || array / slots > CAP {
-        (CAP, 0)
-    } else {
-        (array / slots - 1, array % slots)
+    match tinyset_widths(array, slots) {
+        Some(widths) => widths,
+        None => (CAP, 0),
     }
 }
 
@@ -112,6 +112,7 @@ impl<const N: usize> Shape<N> {
         8 * N as u32 - self.header()
     }
 
+    #[inline(always)]
     fn index(self, block: &[u8; N]) -> u128 {
         let word = |i: u32| u128::from(read(block, 64 * i, 64));
         let bits = match N {
@@ -122,14 +123,15 @@ impl<const N: usize> Shape<N> {
     }
 
     /// The position of the one with number `rank` (from 0) in the end marks.
-    fn select(self, block: &[u8; N], rank: u32) -> Option<u32> {
+    #[inline(always)]
+    fn select<B: Bits>(self, bits: B, block: &[u8; N], rank: u32) -> Option<u32> {
         let mut left = rank;
         let mut from = self.header();
         while from < 8 * N as u32 {
-            let bits = read(block, from, (8 * N as u32 - from).min(56));
-            let ones = bits.count_ones();
+            let marks = read(block, from, (8 * N as u32 - from).min(56));
+            let ones = marks.count_ones();
             if left < ones {
-                let one = Portable.one(bits, 1 << left);
+                let one = bits.one(marks, 1 << left);
                 return Some(from + one.trailing_zeros() - self.header());
             }
             left -= ones;
@@ -139,27 +141,31 @@ impl<const N: usize> Shape<N> {
     }
 
     /// The slot where a chain starts that has `rank` chains before it, or would start if it is empty.
-    fn start(self, block: &[u8; N], rank: u32) -> Option<u32> {
+    #[inline(always)]
+    fn start<B: Bits>(self, bits: B, block: &[u8; N], rank: u32) -> Option<u32> {
         match rank {
             0 => Some(0),
-            _ => self.select(block, rank - 1).map(|last| last + 1),
+            _ => self.select(bits, block, rank - 1).map(|last| last + 1),
         }
     }
 
+    #[inline(always)]
     fn rank(self, block: &[u8; N], chain: u32) -> u32 {
         (self.index(block) & ((1 << chain) - 1)).count_ones()
     }
 
     /// The chain's slots, first to end.
-    fn chain(self, block: &[u8; N], chain: u32) -> Option<std::ops::Range<u32>> {
+    #[inline(always)]
+    fn chain(self, block: &[u8; N], chain: u32) -> Option<Range<u32>> {
         if self.index(block) >> chain & 1 == 0 {
             return None;
         }
-        let first = self.start(block, self.rank(block, chain))?;
+        let first = self.start(Portable, block, self.rank(block, chain))?;
         Some(first..self.end(block, first)?)
     }
 
     /// The slot after the first end mark from a slot on.
+    #[inline(always)]
     fn end(self, block: &[u8; N], first: u32) -> Option<u32> {
         let mut from = self.header() + first;
         while from < 8 * N as u32 {
@@ -174,30 +180,48 @@ impl<const N: usize> Shape<N> {
 
     /// Reads how a block is cut; `None` for bits that no operation writes.
     pub(super) fn layout(self, block: &[u8; N]) -> Option<Layout> {
-        let chains = self.index(block).count_ones();
-        let flags = read(block, self.chains, self.header() - self.chains);
-        let (removed, marked) = (flags & 1, flags >> 1 == 1);
-        if chains == 0 {
+        if self.index(block) == 0 {
             let empty = block.iter().all(|&byte| byte == 0);
             return empty.then_some(self.plain(0, 0));
         }
-        let live = self.start(block, chains)?;
-        let slots = match removed {
+        let layout = self.cut(Portable, block)?;
+        let plain = self.plain(layout.slots, layout.live);
+        let sound = if self.flags(block) >> 1 == 1 {
+            layout.extended < plain.extended
+        } else {
+            // All fingerprints of 0 bits may end a block.
+            highest(block)? < self.header() + plain.offset_of(layout.live)
+        };
+        sound.then_some(layout)
+    }
+
+    /// The flags of removal: whether there are free slots, whether the number of longer slots is marked.
+    #[inline(always)]
+    fn flags(self, block: &[u8; N]) -> u64 {
+        read(block, self.chains, self.header() - self.chains)
+    }
+
+    /// As [`layout`](Shape::layout), for a block that is known to be one.
+    #[inline(always)]
+    fn cut<B: Bits>(self, bits: B, block: &[u8; N]) -> Option<Layout> {
+        let chains = self.index(block).count_ones();
+        let flags = self.flags(block);
+        let live = self.start(bits, block, chains)?;
+        let slots = match flags & 1 {
             0 => live,
             _ => self.end(block, live)?,
         };
         let plain = self.plain(slots, live);
-        let top = highest(block)?;
-        let end = |layout: &Layout| self.header() + layout.offset_of(live);
-        if !marked {
-            // All fingerprints of 0 bits may end a block.
-            return (top < end(&plain)).then_some(plain);
+        if flags >> 1 == 0 {
+            return Some(plain);
         }
-        let extended = top.checked_sub(self.header() + slots + live * plain.width)?;
-        (extended < plain.extended).then_some(Layout { extended, ..plain })
+        // Behind the last fingerprint is the highest 1.
+        let extended = highest(block)?.checked_sub(self.header() + slots + live * plain.width)?;
+        Some(Layout { extended, ..plain })
     }
 
     /// The layout in which as many slots as can be have one bit more.
+    #[inline(always)]
     fn plain(self, slots: u32, live: u32) -> Layout {
         let (width, most) = widths(self.array(), slots);
         Layout {
@@ -234,9 +258,36 @@ impl<const N: usize> Shape<N> {
         })
     }
 
-    /// Whether a slot of the chain holds a prefix of the remainder.
-    pub(super) fn contains(self, block: &[u8; N], chain: u32, remainder: u64) -> bool {
-        self.count(block, chain, remainder) > 0
+    /// Whether a slot of the chain holds a prefix of the remainder: the same answer as [`count`](Shape::count) above 0
+    /// for a block that has a layout, and sooner.
+    #[inline(always)]
+    pub(super) fn contains<B: Bits>(
+        self,
+        bits: B,
+        block: &[u8; N],
+        chain: u32,
+        remainder: u64,
+    ) -> bool {
+        let index = self.index(block);
+        if index >> chain & 1 == 0 {
+            return false;
+        }
+        let rank = (index & ((1 << chain) - 1)).count_ones();
+        let (Some(layout), Some(first)) = (self.cut(bits, block), self.start(bits, block, rank))
+        else {
+            return false;
+        };
+        for slot in first..layout.live {
+            let width = layout.width_of(slot);
+            let at = self.header() + layout.offset_of(slot);
+            if read(block, at, width) == prefix(remainder, width) {
+                return true;
+            }
+            if read(block, self.header() + slot, 1) == 1 {
+                return false;
+            }
+        }
+        false
     }
 
     /// How many slots of the chain hold a prefix of the remainder.
@@ -256,7 +307,7 @@ impl<const N: usize> Shape<N> {
     /// The block with one slot more; `None` if it is full.
     pub(super) fn inserted(self, block: &[u8; N], chain: u32, remainder: u64) -> Option<[u8; N]> {
         let old = self.layout(block)?;
-        let first = self.start(block, self.rank(block, chain))?;
+        let first = self.start(Portable, block, self.rank(block, chain))?;
         let slots = self.chain(block, chain).unwrap_or(first..first);
         let less = |&slot: &u32| {
             let bits = old.width_of(slot);
@@ -307,22 +358,28 @@ impl<const N: usize> Shape<N> {
         };
         // A chain of several slots starts with a mark of 0, which is the one to drop wherever the slot stood.
         let slots = self.chain(block, chain)?;
-        let alone = slots.end - slots.start == 1;
-        let index = self.index(block) & !(u128::from(alone) << chain);
-        let mut out = self.header_of(index, &new);
-        out.copy(block, self.header(), slots.start);
-        out.copy(
-            block,
-            self.header() + slots.start + 1,
-            new.live - slots.start,
+        let mark = self.header() + slots.start;
+        let live = self.header() + old.live;
+        let place = self.header() + old.offset_of(at);
+        // No fingerprint changes its width. Those behind the slot, and a mark behind them, move down by the slot's
+        // width; the end marks up to the last in use by one.
+        let mut out = deleted(block, mark + 1..live, 1);
+        out = deleted(
+            &out,
+            place + old.width_of(at)..8 * N as u32,
+            old.width_of(at),
         );
-        self.free_marks(&mut out, &new);
-        for slot in 0..new.live {
-            let from = slot + u32::from(slot >= at);
-            let bits = new.width_of(slot);
-            out.push(self.fingerprint(block, &old, from, bits), bits);
+        set(&mut out, live - 1, old.live == old.slots);
+        if slots.end - slots.start == 1 {
+            set(&mut out, chain, false);
         }
-        Some(self.sealed(out, &new))
+        set(&mut out, self.chains, true);
+        set(&mut out, self.chains + 1, self.is_marked(&new));
+        let end = self.header() + new.offset_of(new.live);
+        if end < 8 * N as u32 {
+            set(&mut out, end, self.is_marked(&new));
+        }
+        Some(out)
     }
 
     /// Reads every slot of a block, in order.
@@ -440,6 +497,39 @@ fn highest<const N: usize>(block: &[u8; N]) -> Option<u32> {
     let mut words = words.map(|(i, &word)| (i as u32, u64::from_le_bytes(word)));
     let (i, word) = words.find(|(_, word)| *word != 0)?;
     Some(64 * i + word.ilog2())
+}
+
+/// The block with a range of bits moved down by 25 or fewer, and zeros where it ended; what is not in the range or
+/// overwritten stays.
+fn deleted<const N: usize>(block: &[u8; N], range: Range<u32>, by: u32) -> [u8; N] {
+    let words = block.as_chunks::<8>().0;
+    let kept = |j: usize, range: &Range<u32>| {
+        let from = |bit: u32| {
+            let shift = bit.saturating_sub(64 * j as u32);
+            if shift < 64 { u64::MAX << shift } else { 0 }
+        };
+        from(range.start) & !from(range.end)
+    };
+    let (cleared, mut above) = (range.start - by..range.end, 0);
+    let mut out = [0; N];
+    for (j, (word, to)) in words
+        .iter()
+        .zip(out.as_chunks_mut::<8>().0)
+        .enumerate()
+        .rev()
+    {
+        let word = u64::from_le_bytes(*word);
+        let moving = word & kept(j, &range);
+        let moved = moving >> by | above << 1 << (63 - by);
+        *to = (word & !kept(j, &cleared) | moved).to_le_bytes();
+        above = moving;
+    }
+    out
+}
+
+fn set<const N: usize>(block: &mut [u8; N], bit: u32, value: bool) {
+    let (byte, bit) = (&mut block[bit as usize / 8], bit % 8);
+    *byte = *byte & !(1 << bit) | u8::from(value) << bit;
 }
 
 /// Writes a block from its first bit to its last.
@@ -572,9 +662,18 @@ mod tests {
                 }
             } else {
                 let key = members.swap_remove(x as usize / 4096 % members.len());
+                // The short way writes what a rewrite without the slot would.
+                let layout = shape.layout(&block).expect("written by us");
+                let first = shape.matches(&block, layout, key.0, key.1).next();
+                let mut slots = Vec::new();
+                shape.read(&block, &mut slots);
+                slots.remove(first.expect("a member is found") as usize);
+                let cut = if slots.is_empty() { 0 } else { layout.slots };
+                let rewritten = shape.write(&slots, cut).expect("fewer fit");
                 block = shape
                     .removed(&block, key.0, key.1)
                     .expect("a member is found");
+                assert_eq!(block, rewritten, "at step {step}");
             }
             let layout = shape
                 .layout(&block)
@@ -582,7 +681,10 @@ mod tests {
             assert_eq!(layout.live as usize, members.len(), "at step {step}");
             if step % 7 == 0 {
                 for &(chain, remainder) in &members {
-                    assert!(shape.contains(&block, chain, remainder), "at step {step}");
+                    assert!(
+                        shape.contains(Portable, &block, chain, remainder),
+                        "at step {step}"
+                    );
                 }
             }
             let mut slots = Vec::new();
@@ -663,7 +765,9 @@ mod tests {
             448,
             "no bit of a fingerprint is left"
         );
-        assert!(!shape.contains(&block, 4, 77) && !shape.contains(&block, 6, 77));
+        assert!(
+            !shape.contains(Portable, &block, 4, 77) && !shape.contains(Portable, &block, 6, 77)
+        );
     }
 
     /// The rule that removal rests on: taking out the least specific match instead loses members.
@@ -703,7 +807,7 @@ mod tests {
                         block = shape.removed(&block, chain, remainder).expect("it matches");
                     }
                 }
-                let missing = |m: &&(u32, u64)| !shape.contains(&block, m.0, m.1);
+                let missing = |m: &&(u32, u64)| !shape.contains(Portable, &block, m.0, m.1);
                 lost[usize::from(last)] += members.iter().filter(missing).count();
             }
         }
@@ -737,5 +841,26 @@ mod tests {
         ] {
             assert_eq!(shape.layout(&block(bits)), None, "{why}");
         }
+        // A mark that says what the slots alone imply.
+        let mut refused = 0;
+        let mut block = [0; 64];
+        for i in 0..60u64 {
+            block = shape.inserted(&block, i as u32, mix64(i)).expect("room");
+            // The last slot is a short one, unless all are.
+            let fewer = shape.removed(&block, i as u32, mix64(i)).expect("a member");
+            let Some(layout) = shape.layout(&fewer).filter(|l| l.extended > 0) else {
+                continue;
+            };
+            let mut marked = fewer;
+            set(&mut marked, 65, true);
+            set(
+                &mut marked,
+                shape.header() + layout.offset_of(layout.live),
+                true,
+            );
+            assert_eq!(shape.layout(&marked), None, "{i}");
+            refused += 1;
+        }
+        assert!(refused > 30, "{refused}");
     }
 }

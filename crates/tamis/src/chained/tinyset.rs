@@ -208,49 +208,55 @@ impl<const REMOVABLE: bool> TinySetOf<REMOVABLE> {
         self.table.as_chunks().0
     }
 
-    /// Block, chain and remainder of a hash: this filter's geometry.
     #[inline(always)]
-    fn place(&self, hash: u64, chains: u32) -> (usize, u32, u64) {
-        let (block, rest) = fastrange(hash, self.blocks);
-        let (chain, rest) = fastrange(rest, u64::from(chains));
-        (block as usize, chain as u32, rest)
+    fn reader<B: Bits, const N: usize, const USUAL: bool>(
+        &self,
+        bits: B,
+    ) -> Reader<'_, B, N, REMOVABLE, USUAL> {
+        Reader {
+            bits,
+            blocks: self.cells(),
+            shape: self.shape(),
+        }
     }
 
-    fn contains_plainly<const N: usize>(&self, hash: u64) -> bool {
-        let (block, chain, remainder) = self.place(hash, self.chains);
-        let shape = self.shape::<N>();
-        shape.contains(&self.cells()[block], chain, remainder)
-    }
-
-    fn insert_plainly<const N: usize>(&mut self, hash: u64) -> Result<(), Full> {
-        let (block, chain, remainder) = self.place(hash, self.chains);
-        let (shape, len) = (self.shape::<N>(), self.len);
-        let block = &mut self.table.make_mut().as_chunks_mut().0[block];
-        *block = shape
-            .inserted(block, chain, remainder)
-            .ok_or_else(|| full(shape, block, chain, len))?;
-        self.len += 1;
-        Ok(())
+    fn place(&self, hash: u64) -> (usize, u32, u64) {
+        place(hash, self.blocks, self.chains)
     }
 
     #[inline(always)]
-    fn insert_all<B: Bits, const N: usize>(&mut self, bits: B, hashes: &[u64]) -> Result<(), Full> {
+    fn insert_all<B: Bits, const N: usize, const USUAL: bool>(
+        &mut self,
+        bits: B,
+        hashes: &[u64],
+    ) -> Result<(), Full> {
         let ahead = match self.size_in_bytes() {
             bytes if bytes < simd::PREFETCH_FROM => hashes.len(),
             _ => simd::AHEAD.min(hashes.len()),
         };
+        let (shape, chains) = (self.shape::<N>(), self.chains);
         let blocks = self.table.make_mut().as_chunks_mut::<N>().0;
         for (i, &hash) in hashes.iter().enumerate() {
             if let Some(&next) = hashes.get(i + ahead) {
                 prefetch(blocks, next);
             }
-            let (block, chain, remainder) = Usual::<N, REMOVABLE>::place(hash, blocks.len() as u64);
+            let number = blocks.len() as u64;
+            let (block, chain, remainder) = if USUAL {
+                Usual::<N, REMOVABLE>::place(hash, number)
+            } else {
+                place(hash, number, chains)
+            };
             let block = &mut blocks[block];
-            if Usual::<N, REMOVABLE>::insert(bits, block, chain, remainder).is_none() {
-                let shape = Usual::<N, REMOVABLE>::SHAPE;
-                let full = full(shape, block, chain, self.len + i as u64).after(i);
+            let went_in = if USUAL {
+                Usual::<N, REMOVABLE>::insert(bits, block, chain, remainder)
+            } else {
+                let next = shape.inserted(block, chain, remainder);
+                next.map(|next| *block = next)
+            };
+            if went_in.is_none() {
                 self.len += i as u64;
-                return Err(full);
+                let copies = shape.chain_len(block, chain);
+                return Err(full(shape, copies, self.len).after(i));
             }
         }
         self.len += hashes.len() as u64;
@@ -289,16 +295,16 @@ impl<const REMOVABLE: bool> TinySetOf<REMOVABLE> {
         let mut slots = Vec::new();
         let mut left = &*hashes;
         while let Some(&first) = left.first() {
-            let block = self.place(first, self.chains).0;
+            let block = self.place(first).0;
             let here = left
                 .iter()
-                .take_while(|&&hash| self.place(hash, self.chains).0 == block)
+                .take_while(|&&hash| self.place(hash).0 == block)
                 .count();
             let (group, rest) = left.split_at(here);
             left = rest;
             slots.clear();
             slots.extend(group.iter().map(|&hash| {
-                let (_, chain, remainder) = self.place(hash, self.chains);
+                let (_, chain, remainder) = self.place(hash);
                 Slot {
                     chain,
                     fingerprint: prefix(remainder, CAP),
@@ -306,9 +312,13 @@ impl<const REMOVABLE: bool> TinySetOf<REMOVABLE> {
                 }
             }));
             let len = self.len;
-            self.table.make_mut().as_chunks_mut().0[block] = shape
-                .write(&slots, 0)
-                .ok_or(Full::new(FullKind::Capacity, len))?;
+            self.table.make_mut().as_chunks_mut().0[block] =
+                shape.write(&slots, 0).ok_or_else(|| {
+                    let chains = slots.chunk_by(|a, b| a.chain == b.chain);
+                    let longest = chains.map(<[Slot]>::len).max().unwrap_or(0) as u32;
+                    let room = shape.array();
+                    full(shape, longest.min(room), len + u64::from(room))
+                })?;
             self.len += here as u64;
         }
         Ok(())
@@ -323,8 +333,9 @@ impl<const REMOVABLE: bool> TinySetOf<REMOVABLE> {
             (slots <= shape.array()).then_some(slots)
         };
         let mut pairs = self.cells::<N>().iter().zip(other.cells());
+        let refused = Full::new(FullKind::Capacity, self.len);
         if !pairs.all(|(ours, theirs)| cut(ours, theirs).is_some()) {
-            return Err(MergeErrorKind::Full(Full::new(FullKind::Capacity, self.len)).into());
+            return Err(MergeErrorKind::Full(refused).into());
         }
         let [mut a, mut b, mut both] = [const { Vec::new() }; 3];
         let ours = self.table.make_mut().as_chunks_mut().0.iter_mut();
@@ -332,8 +343,10 @@ impl<const REMOVABLE: bool> TinySetOf<REMOVABLE> {
             shape.read(ours, &mut a);
             shape.read(theirs, &mut b);
             interleave(&a, &b, &mut both);
-            let united = cut(ours, theirs).and_then(|cut| shape.write(&both, cut));
-            *ours = united.unwrap_or(*ours);
+            // Never refused here: every pair was cut before the first was written.
+            *ours = cut(ours, theirs)
+                .and_then(|cut| shape.write(&both, cut))
+                .ok_or(MergeErrorKind::Full(refused))?;
         }
         self.len += other.len;
         Ok(())
@@ -355,26 +368,36 @@ fn chains_of(block: u32) -> std::ops::RangeInclusive<u32> {
     block / 4..=(2 * block).min(MOST_CHAINS)
 }
 
-/// Why a block takes no more: one chain that fills most of it is one key over and over, or as good as one.
+/// Why a block takes no more: a chain that fills most of it is one key over and over, or as good as one.
 #[cold]
-fn full<const N: usize>(shape: Shape<N>, block: &[u8; N], chain: u32, len: u64) -> Full {
-    let copies = shape.chain_len(block, chain);
+fn full<const N: usize>(shape: Shape<N>, copies: u32, keys: u64) -> Full {
     let kind = if 2 * copies > shape.array() {
         FullKind::Duplicates(u64::from(copies))
     } else {
         FullKind::Capacity
     };
-    Full::new(kind, len)
+    Full::new(kind, keys)
 }
 
-/// The blocks of a filter of the usual shape, for looking up.
+/// Block, chain and remainder of a hash: this filter's geometry.
+#[inline(always)]
+fn place(hash: u64, blocks: u64, chains: u32) -> (usize, u32, u64) {
+    let (block, rest) = fastrange(hash, blocks);
+    let (chain, rest) = fastrange(rest, u64::from(chains));
+    (block as usize, chain as u32, rest)
+}
+
+/// The blocks of a filter for looking up, of the usual shape or any.
 #[derive(Clone, Copy)]
-struct Reader<'a, B: Bits, const N: usize, const REMOVABLE: bool> {
+struct Reader<'a, B: Bits, const N: usize, const REMOVABLE: bool, const USUAL: bool> {
     bits: B,
     blocks: &'a [[u8; N]],
+    shape: Shape<N>,
 }
 
-impl<B: Bits, const N: usize, const REMOVABLE: bool> simd::Probe for Reader<'_, B, N, REMOVABLE> {
+impl<B: Bits, const N: usize, const REMOVABLE: bool, const USUAL: bool> simd::Probe
+    for Reader<'_, B, N, REMOVABLE, USUAL>
+{
     #[inline(always)]
     fn prefetch(&self, hash: u64) {
         prefetch(self.blocks, hash);
@@ -382,9 +405,15 @@ impl<B: Bits, const N: usize, const REMOVABLE: bool> simd::Probe for Reader<'_, 
 
     #[inline(always)]
     fn probe(&self, hash: u64) -> bool {
-        let (block, chain, remainder) =
-            Usual::<N, REMOVABLE>::place(hash, self.blocks.len() as u64);
-        Usual::<N, REMOVABLE>::contains(self.bits, &self.blocks[block], chain, remainder)
+        let number = self.blocks.len() as u64;
+        if USUAL {
+            let (block, chain, remainder) = Usual::<N, REMOVABLE>::place(hash, number);
+            Usual::<N, REMOVABLE>::contains(self.bits, &self.blocks[block], chain, remainder)
+        } else {
+            let (block, chain, remainder) = place(hash, number, self.shape.chains);
+            let block = &self.blocks[block];
+            self.shape.contains(self.bits, block, chain, remainder)
+        }
     }
 }
 
@@ -397,30 +426,28 @@ fn prefetch<const N: usize>(blocks: &[[u8; N]], hash: u64) {
     }
 }
 
-struct Lookup<'a, const REMOVABLE: bool> {
+struct Lookup<'a, const REMOVABLE: bool, const USUAL: bool> {
     filter: &'a TinySetOf<REMOVABLE>,
     hash: u64,
 }
 
-impl<const REMOVABLE: bool> Op for Lookup<'_, REMOVABLE> {
+impl<const REMOVABLE: bool, const USUAL: bool> Op for Lookup<'_, REMOVABLE, USUAL> {
     type Out = bool;
 
     #[inline(always)]
     fn run<B: Bits>(self, bits: B) -> bool {
-        sized!(self.filter.block, N => {
-            let blocks = self.filter.cells();
-            Reader::<B, N, REMOVABLE> { bits, blocks }.probe(self.hash)
-        })
+        let Lookup { filter, hash } = self;
+        sized!(filter.block, N => filter.reader::<B, N, USUAL>(bits).probe(hash))
     }
 }
 
-struct Lookups<'a, const REMOVABLE: bool> {
+struct Lookups<'a, const REMOVABLE: bool, const USUAL: bool> {
     filter: &'a TinySetOf<REMOVABLE>,
     hashes: &'a [u64],
     out: &'a mut [bool],
 }
 
-impl<const REMOVABLE: bool> Op for Lookups<'_, REMOVABLE> {
+impl<const REMOVABLE: bool, const USUAL: bool> Op for Lookups<'_, REMOVABLE, USUAL> {
     type Out = ();
 
     #[inline(always)]
@@ -432,8 +459,7 @@ impl<const REMOVABLE: bool> Op for Lookups<'_, REMOVABLE> {
         } = self;
         let bytes = filter.size_in_bytes();
         sized!(filter.block, N => {
-            let blocks = filter.cells();
-            let reader = Reader::<B, N, REMOVABLE> { bits, blocks };
+            let reader = filter.reader::<B, N, USUAL>(bits);
             simd::probe_all(&reader, bytes, hashes, out);
         });
     }
@@ -442,10 +468,12 @@ impl<const REMOVABLE: bool> Op for Lookups<'_, REMOVABLE> {
 impl<const REMOVABLE: bool> Filter for TinySetOf<REMOVABLE> {
     #[inline]
     fn contains(&self, hash: u64) -> bool {
+        let filter = self;
         if self.is_usual() {
-            return simd::dispatch(Lookup { filter: self, hash });
+            simd::dispatch(Lookup::<_, true> { filter, hash })
+        } else {
+            simd::dispatch(Lookup::<_, false> { filter, hash })
         }
-        sized!(self.block, N => self.contains_plainly::<N>(hash))
     }
 
     fn len(&self) -> u64 {
@@ -474,16 +502,19 @@ impl<const REMOVABLE: bool> Filter for TinySetOf<REMOVABLE> {
     fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
         let n = hashes.len().min(out.len());
         let (hashes, out) = (&hashes[..n], &mut out[..n]);
+        let filter = self;
         if self.is_usual() {
-            let filter = self;
-            return simd::dispatch(Lookups {
+            simd::dispatch(Lookups::<_, true> {
                 filter,
                 hashes,
                 out,
             });
-        }
-        for (hash, answer) in hashes.iter().zip(out) {
-            *answer = self.contains(*hash);
+        } else {
+            simd::dispatch(Lookups::<_, false> {
+                filter,
+                hashes,
+                out,
+            });
         }
     }
 }
@@ -494,37 +525,34 @@ impl<const REMOVABLE: bool> Insert for TinySetOf<REMOVABLE> {
     }
 
     fn insert_batch(&mut self, hashes: &[u64]) -> Result<(), Full> {
-        if self.is_usual() {
-            let filter = self;
-            return simd::dispatch(Insertions { filter, hashes });
+        let filter = self;
+        if filter.is_usual() {
+            simd::dispatch(Insertions::<_, true> { filter, hashes })
+        } else {
+            simd::dispatch(Insertions::<_, false> { filter, hashes })
         }
-        for (i, &hash) in hashes.iter().enumerate() {
-            sized!(self.block, N => self.insert_plainly::<N>(hash))
-                .map_err(|full| full.after(i))?;
-        }
-        Ok(())
     }
 }
 
-struct Insertions<'a, const REMOVABLE: bool> {
+struct Insertions<'a, const REMOVABLE: bool, const USUAL: bool> {
     filter: &'a mut TinySetOf<REMOVABLE>,
     hashes: &'a [u64],
 }
 
-impl<const REMOVABLE: bool> Op for Insertions<'_, REMOVABLE> {
+impl<const REMOVABLE: bool, const USUAL: bool> Op for Insertions<'_, REMOVABLE, USUAL> {
     type Out = Result<(), Full>;
 
     #[inline(always)]
     fn run<B: Bits>(self, bits: B) -> Result<(), Full> {
         let Insertions { filter, hashes } = self;
-        sized!(filter.block, N => filter.insert_all::<B, N>(bits, hashes))
+        sized!(filter.block, N => filter.insert_all::<B, N, USUAL>(bits, hashes))
     }
 }
 
 impl Remove for TinySetRemovable {
     /// Takes out the most specific fingerprint that matches.
     fn remove(&mut self, hash: u64) -> bool {
-        let (block, chain, remainder) = self.place(hash, self.chains);
+        let (block, chain, remainder) = self.place(hash);
         sized!(self.block, N => {
             let shape = self.shape::<N>();
             let Some(removed) = shape.removed(&self.cells()[block], chain, remainder) else {
@@ -539,7 +567,7 @@ impl Remove for TinySetRemovable {
 
 impl<const REMOVABLE: bool> Count for TinySetOf<REMOVABLE> {
     fn count(&self, hash: u64) -> u64 {
-        let (block, chain, remainder) = self.place(hash, self.chains);
+        let (block, chain, remainder) = self.place(hash);
         sized!(self.block, N => self.shape::<N>().count(&self.cells()[block], chain, remainder))
     }
 }
@@ -706,11 +734,9 @@ mod tests {
                 1 << 32,
                 most_blocks(N as u32),
             ] {
-                let mut filter = TinySet::with_shape(1, N as u32, N as u32).unwrap();
-                filter.blocks = blocks;
                 for i in 0..10_000 {
                     let (hash, chains) = (mix64(i), N as u32);
-                    let (block, chain, remainder) = filter.place(hash, chains);
+                    let (block, chain, remainder) = place(hash, blocks, chains);
                     let usual = Usual::<N, false>::place(hash, blocks);
                     assert_eq!((block, chain, remainder), usual);
                     assert!((block as u64) < blocks && chain < chains);
@@ -731,12 +757,10 @@ mod tests {
             (1 << 33, 64),
             (1 << 30, 100),
         ] {
-            let mut filter = TinySet::with_shape(1, 64, 64).unwrap();
-            filter.blocks = blocks;
             let draws = 1u64 << 20;
             let mut cells = vec![0f64; chains as usize * 64];
             for i in 0..draws {
-                let (_, chain, remainder) = filter.place(mix64(i), chains);
+                let (_, chain, remainder) = place(mix64(i), blocks, chains);
                 // The last bits that a fingerprint can have.
                 let last = prefix(remainder, CAP) as usize % 64;
                 cells[chain as usize * 64 + last] += 1.0;
@@ -753,24 +777,75 @@ mod tests {
         }
     }
 
+    /// Every shape: usual and chosen chains, of each block size.
+    const SHAPES: [&str; 7] = [
+        "block=32",
+        "block=64",
+        "block=128",
+        "block=32,chains=10",
+        "chains=33",
+        "chains=80",
+        "block=128,chains=50",
+    ];
+
+    /// The code that reads and writes a block is given that block alone, here in memory of its own: what it answers and
+    /// writes depends on no other. A block of 32 or 64 bytes lies in one line, one of 128 in two.
     #[test]
-    fn a_block_starts_on_a_line_and_an_operation_stays_in_it() {
-        let mut filter = build::<true>(&Config::new(5000), 5000);
-        assert_eq!(filter.table.as_ptr().addr() % 64, 0);
-        for i in 0..1000 {
-            let hash = mix64(!i);
-            let before = filter.table.to_vec();
-            let block = filter.place(hash, filter.chains).0;
-            for remove in [false, true] {
-                if remove {
-                    assert!(filter.remove(hash));
-                } else {
+    fn an_operation_reads_and_writes_one_block_which_starts_on_a_line() {
+        for text in SHAPES {
+            let config: Config = format!("capacity=3000,{text}").parse().unwrap();
+            let mut filter = build::<true>(&config, 3000);
+            let size = filter.block as usize;
+            assert_eq!(filter.table.as_ptr().addr() % size.min(64), 0);
+            for i in 0..600 {
+                let (hash, before) = (mix64(2900 + i), filter.table.to_vec());
+                let (block, chain, remainder) = filter.place(hash);
+                let here = block * size..(block + 1) * size;
+                sized!(filter.block, N => {
+                    let shape = filter.shape::<N>();
+                    let alone: Box<[u8; N]> = Box::new(before[here.clone()].try_into().unwrap());
+                    let held = shape.count(&alone, chain, remainder) > 0;
+                    assert_eq!(filter.contains(hash), held);
                     filter.insert(hash).unwrap();
-                }
-                let outside =
-                    |table: &[u8]| [&table[..block * 64], &table[block * 64 + 64..]].concat();
+                    let added = shape.inserted(&alone, chain, remainder).unwrap();
+                    assert_eq!(filter.table[here.clone()], added);
+                    assert!(filter.remove(hash));
+                    let removed = shape.removed(&added, chain, remainder).unwrap();
+                    assert_eq!(filter.table[here.clone()], removed);
+                });
+                let outside = |table: &[u8]| [&table[..here.start], &table[here.end..]].concat();
                 assert_eq!(outside(&before), outside(&filter.table));
             }
+        }
+    }
+
+    #[test]
+    fn every_shape_answers_in_batches_and_at_every_level_as_its_blocks_do() {
+        fn check<const REMOVABLE: bool>(text: &str) {
+            // Above 256 KiB, where batches prefetch.
+            let config: Config = format!("capacity=140000,fpr=0.0001,{text}")
+                .parse()
+                .unwrap();
+            let hashes: Vec<u64> = (0..140_000).map(mix64).collect();
+            let mut filter = build::<REMOVABLE>(&config, 0);
+            filter.insert_batch(&hashes).unwrap();
+            assert!(filter.size_in_bytes() > simd::PREFETCH_FROM);
+            let bulk = build::<REMOVABLE>(&config, 140_000);
+            assert!(filter.table[..] == bulk.table[..], "{text}");
+            let asked: Vec<u64> = (120_000..160_000).map(mix64).collect();
+            let mut out = vec![false; asked.len()];
+            for portable in [true, false] {
+                simd::force_portable(portable);
+                filter.contains_batch(&asked, &mut out);
+                for (&hash, &answer) in asked.iter().zip(&out) {
+                    assert_eq!(answer, filter.count(hash) > 0, "{text}");
+                    assert_eq!(answer, filter.contains(hash), "{text}");
+                }
+            }
+        }
+        for text in SHAPES {
+            check::<false>(text);
+            check::<true>(text);
         }
     }
 
@@ -814,7 +889,7 @@ mod tests {
     fn small_filters_keep_their_rate_and_need_no_more_than_large_ones() {
         for keys in [1, 2, 10, 57, 58, 100, 114, 500, 5000, 60_000] {
             let mut mean = 0.0;
-            let filters = 4 + 20_000 / keys;
+            let filters = 4 + 2000 / keys;
             for seed in 0..filters {
                 let mut hashes: Vec<u64> = (0..keys).map(|i| mix64(seed << 40 | i)).collect();
                 let filter = <TinySet as Kind>::build(&Config::new(keys), &mut hashes).unwrap();
@@ -839,11 +914,96 @@ mod tests {
         let mut filter = build::<false>(&Config::new(1000), 0);
         let full = filter.insert_batch(&many).unwrap_err();
         assert_eq!((full.accepted(), filter.len()), (448, 448));
-        let refused = <TinySet as Kind>::build(&Config::new(1000), &mut many.clone());
-        assert!(matches!(
-            refused.unwrap_err().kind(),
-            BuildErrorKind::Full(_)
-        ));
+        assert_eq!(full.kind(), FullKind::Duplicates(448));
+        // Building says the same, also where other keys share the block, and never that a larger filter would help.
+        let others = |i: u64| mix64(3) & !0 << 40 | mix64(i) >> 30;
+        for few in [0, 300] {
+            let mut hashes = [many.clone(), (0..few).map(others).collect()].concat();
+            let refused = <TinySet as Kind>::build(&Config::new(1000), &mut hashes).unwrap_err();
+            let BuildErrorKind::Full(full) = refused.kind() else {
+                panic!("{refused}")
+            };
+            assert_eq!(full.kind(), FullKind::Duplicates(448), "{refused}");
+            assert!(!refused.to_string().contains("larger"), "{refused}");
+        }
+    }
+
+    /// A refusal names what the filter holds, and copies only where one chain has more than half of the block.
+    #[test]
+    fn a_refusal_tells_copies_from_many_keys_and_counts_what_is_held() {
+        for text in ["block=64", "chains=80"] {
+            let config: Config = format!("capacity=2000,{text}").parse().unwrap();
+            let room = if text == "block=64" { 448 } else { 432 };
+            for copies in [room / 2, room / 2 + 1] {
+                let mut filter = build::<false>(&config, 700);
+                let (b, chains) = (filter.blocks, u64::from(filter.chains));
+                // A hash in the middle of block 5's chain.
+                let in_chain = |chain: u64| {
+                    let cell = (u128::from(5 * chains + chain) << 64) / u128::from(b * chains);
+                    let hash = cell as u64 + (u64::MAX / (b * chains)) / 2;
+                    let (block, at, _) = filter.place(hash);
+                    assert_eq!((block, u64::from(at)), (5, chain));
+                    hash
+                };
+                let (one, other) = (in_chain(20), in_chain(40));
+                let held = |filter: &TinySet, hash| {
+                    let (block, chain, _) = filter.place(hash);
+                    filter
+                        .shape::<64>()
+                        .chain_len(&filter.cells()[block], chain) as usize
+                };
+                filter
+                    .insert_batch(&vec![one; copies - held(&filter, one)])
+                    .unwrap();
+                let before = filter.len();
+                let full = filter.insert_batch(&vec![other; 1000]).unwrap_err();
+                assert_eq!(filter.len(), before + full.accepted() as u64);
+                assert_eq!(full.keys(), filter.len());
+                let full = filter.insert(one).unwrap_err();
+                let expected = if copies == room / 2 {
+                    FullKind::Capacity
+                } else {
+                    FullKind::Duplicates(copies as u64)
+                };
+                assert_eq!((full.kind(), full.keys()), (expected, filter.len()));
+                assert_eq!(full.accepted(), 0);
+            }
+        }
+        // Many keys at once in one block are no copies.
+        let mut hashes: Vec<u64> = (0..1000).map(|i| mix64(i) >> 15).collect();
+        let refused = <TinySet as Kind>::build(&Config::new(1_000_000), &mut hashes).unwrap_err();
+        let BuildErrorKind::Full(full) = refused.kind() else {
+            panic!("{refused}")
+        };
+        assert_eq!((full.kind(), full.keys()), (FullKind::Capacity, 448));
+    }
+
+    /// Up to 1,024 blocks the fewest that keep the rate by the binomial law; and never loaded beyond half of their bits.
+    #[test]
+    fn few_blocks_are_as_few_as_the_exact_law_allows() {
+        let (mut fewer, mut sizes) = (0, 0);
+        for keys in (1..60).map(|i| i * i) {
+            for fpr in [0.1, 0.01, 0.0001] {
+                let filter = build::<false>(&Config::new(keys).fpr(fpr), 0);
+                let rate = |blocks| math::tinyset_fpr_finite(keys, blocks, 512, 64, 0);
+                assert!(rate(filter.blocks) <= fpr, "{keys} keys at {fpr}");
+                assert!(filter.blocks == 1 || rate(filter.blocks - 1) > fpr);
+                let many = keys as f64 / math::tinyset_mean_load(fpr, 512, 64, 0).unwrap();
+                fewer += u32::from(filter.blocks < many.ceil() as u64);
+                sizes += 1;
+            }
+        }
+        assert!(fewer >= 10, "{fewer} of {sizes} gain by it");
+    }
+
+    #[test]
+    fn at_high_rates_no_block_is_meant_to_be_more_than_half_full() {
+        for (keys, fpr) in [(1000, 0.9), (1_000_000, 0.9), (1_000_000, 0.999)] {
+            let filter = build::<false>(&Config::new(keys).fpr(fpr), keys);
+            assert_eq!(filter.blocks, keys.div_ceil(224), "{keys} keys at {fpr}");
+            let filter = build::<true>(&Config::new(keys).fpr(fpr), keys);
+            assert_eq!(filter.blocks, keys.div_ceil(223), "{keys} keys at {fpr}");
+        }
     }
 
     #[test]
@@ -906,13 +1066,39 @@ mod tests {
             let mut filter = TinySet::with_shape(1, 64, 64).unwrap();
             let block = filter.shape::<64>().write(&slots, 0).unwrap();
             filter.table.make_mut().copy_from_slice(&block);
-            filter.len = 2;
-            let config = Config::new(2);
-            let file = crate::Keyed::from_filter(filter, crate::Hashing::default(), &config)
-                .unwrap()
-                .to_bytes();
-            assert_eq!(crate::Keyed::<TinySet>::open(file).is_ok(), is_fine);
+            // And so is one whose slots are not as many as it says.
+            for len in [1, 2, 3] {
+                filter.len = len;
+                let (copy, config) = (filter.clone(), Config::new(2));
+                let keyed = crate::Keyed::from_filter(copy, crate::Hashing::default(), &config);
+                let read = crate::Keyed::<TinySet>::open(keyed.unwrap().to_bytes());
+                assert_eq!(read.is_ok(), is_fine && len == 2, "{len}");
+            }
         }
+    }
+
+    /// A block that was fuller once keeps its short fingerprints in a union: longer ones are not known.
+    #[test]
+    fn a_union_keeps_the_widths_of_the_fuller_past() {
+        let config = Config::new(1000);
+        let mut past = build::<true>(&config, 0);
+        (0..3000).for_each(|i| past.insert(mix64(i)).unwrap());
+        for i in 100..3000 {
+            assert!(past.remove(mix64(i)));
+        }
+        for (mut a, b) in [
+            (build::<true>(&config, 0), past.clone()),
+            (past.clone(), build::<true>(&config, 0)),
+        ] {
+            a.merge(&b).unwrap();
+            assert!(a.table[..] == past.table[..]);
+            assert_eq!(a.logical_len(), past.logical_len());
+        }
+        let mut few = build::<true>(&config, 0);
+        (3000..3100).for_each(|i| few.insert(mix64(i)).unwrap());
+        few.merge(&past).unwrap();
+        assert!((0..100).chain(3000..3100).all(|i| few.contains(mix64(i))));
+        assert!(few.logical_len() >= past.logical_len());
     }
 
     #[test]

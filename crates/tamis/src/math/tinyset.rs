@@ -20,7 +20,7 @@ fn array_bits(block_bits: u32, chains: u32, flag_bits: u32) -> Option<u32> {
 /// With A bits for end marks and fingerprints, `width = A / slots - 1` and
 /// `longer = A mod slots` (whole-number division); from 25 bits on the width
 /// stays 25 and nothing is longer. `None` unless `0 < slots <= array_bits`.
-pub fn tinyset_widths(array_bits: u32, slots: u32) -> Option<(u32, u32)> {
+pub const fn tinyset_widths(array_bits: u32, slots: u32) -> Option<(u32, u32)> {
     if slots == 0 || slots > array_bits {
         return None;
     }

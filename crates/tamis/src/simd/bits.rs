@@ -8,9 +8,6 @@ use super::fields::{Compared, Fields};
 
 /// The instructions of one level.
 pub(crate) trait Bits: Copy {
-    /// Whether [`gather`](Bits::gather) is one instruction.
-    const FAST: bool;
-
     /// Whether [`compare`](Bits::compare) is done in a vector; if not, short cuts by arithmetic are faster.
     const VECTOR: bool = false;
 
@@ -33,8 +30,6 @@ pub(crate) trait Bits: Copy {
 pub(crate) struct Portable;
 
 impl Bits for Portable {
-    const FAST: bool = false;
-
     #[inline(always)]
     fn one(self, word: u64, number: u64) -> u64 {
         const ONES: u64 = 0x0101_0101_0101_0101;
@@ -59,14 +54,15 @@ impl Bits for Portable {
     }
 
     #[inline(always)]
-    fn gather(self, word: u64, mut mask: u64) -> u64 {
-        let (mut out, mut at) = (0, 0);
-        while mask != 0 {
-            out |= (word >> mask.trailing_zeros() & 1) << at;
-            at += 1;
-            mask &= mask - 1;
+    fn gather(self, mut word: u64, mask: u64) -> u64 {
+        // Takes out the bits that go, from the top; where few go this is quick.
+        let mut gone = !mask;
+        while gone != 0 {
+            let below = (1 << gone.ilog2()) - 1;
+            word = word & below | word >> 1 & !below;
+            gone &= below;
         }
-        out
+        word
     }
 }
 
@@ -77,8 +73,6 @@ pub(crate) struct Bmi2(pub(super) ());
 
 #[cfg(target_arch = "x86_64")]
 impl Bits for Bmi2 {
-    const FAST: bool = true;
-
     #[inline(always)]
     fn one(self, word: u64, number: u64) -> u64 {
         // SAFETY: a `Bmi2` is only made where the processor has BMI2.
@@ -99,7 +93,6 @@ pub(crate) struct Avx512(pub(super) ());
 
 #[cfg(target_arch = "x86_64")]
 impl Bits for Avx512 {
-    const FAST: bool = true;
     const VECTOR: bool = true;
 
     #[inline(always)]
