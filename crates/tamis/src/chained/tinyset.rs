@@ -73,7 +73,7 @@
 //! run --n 10000000 --fpr 0.01,0.00390625,0.001,0.0001 --kinds tinyset,tinyset_removable,cuckoo`.)
 //!
 //! Short cuts exist for as many chains as a block has bytes, the default. With others a batch lookup takes up to twice
-//! as long, and an insertion, which goes slot by slot, eight times as long (`cargo test --release -p tamis --test tinyset
+//! as long, and an insertion, which goes slot by slot, seven times as long (`cargo test --release -p tamis --test tinyset
 //! -- --ignored --nocapture` prints both).
 //!
 //! # When to choose it
@@ -613,7 +613,7 @@ impl<const REMOVABLE: bool> Kind for TinySetOf<REMOVABLE> {
         },
         Param {
             name: "chains",
-            about: "chains of a block, from a quarter to twice its bytes, 128 at most; default: its bytes, which is fastest: others insert eight times slower",
+            about: "chains of a block, from a quarter to twice its bytes, 128 at most; default: its bytes, which is fastest: others insert seven times slower",
         },
     ];
 
