@@ -166,7 +166,7 @@ fn the_price_of_chosen_chains() {
             time(1, &mut || filter.contains_batch(&absent, &mut out));
             time(2, &mut || filter.contains_batch(&hashes, &mut out));
             time(3, &mut || {
-                assert!(hashes.iter().all(|&hash| filter.remove(hash)))
+                assert!(hashes.iter().all(|&hash| filter.remove(hash)));
             });
         }
         let [insert, absent, present, remove] = best;
