@@ -19,7 +19,7 @@
 //! |---|---|
 //! | a fixed set, the smallest | [`BinaryFuse8`] (0.39 % false positives), [`BinaryFuse16`], [`BinaryFuse32`] |
 //! | keys arriving over time, the fastest | [`SplitBlock512`] |
-//! | keys arriving over time, the smallest | [`TinySet`], or [`TinySetRemovable`] if some leave again |
+//! | keys arriving over time, in little space | [`TinySet`], or [`TinySetRemovable`] if some leave again |
 //! | to remove keys, or to count copies | [`Cuckoo`] |
 //! | to know how often each key came | [`SpectralMinimal`], or [`Spectral`] if keys leave again |
 //! | to unite filters, or to estimate the size of a set | [`Bloom`] |

@@ -1,4 +1,4 @@
-//! TinySet: the smallest filter that takes keys one by one, in one cache line per operation.
+//! TinySet: small, and takes keys one by one, in one cache line per operation.
 //!
 //! # The idea
 //!
@@ -53,27 +53,38 @@
 //! | TinySet | 6.58 | 8.98 | 10.48 | 12.82 | 17.22 | 21.33 |
 //! | TinySet, removable | 6.60 | 9.02 | 10.53 | 12.87 | 17.30 | 21.44 |
 //! | Bloom | 6.24 | 9.59 | 11.54 | 14.38 | 19.17 | 23.08 |
+//! | [`Cuckoo`](crate::Cuckoo), whole bits | 8.42 | 10.53 | 11.58 | 13.69 | 17.90 | 20.00 |
 //! | least possible | 4.32 | 6.64 | 8.00 | 9.97 | 13.29 | 16.00 |
 //!
 //! Blocks of 128 bytes save 0.2 bits at 1 % and 0.9 at 0.01 % for a second line; blocks of 32 bytes need more.
 //! A filter may be overfilled: the rate rises gently, and an insertion is refused only when a block has as many slots as
 //! bits, some eight times its load.
 //!
-//! A lookup reads one line and takes about 120 instructions, none of them a branch that depends on the key, whatever the
-//! rate: batches at 10⁷ keys took 14.4, 14.8, 14.8 and 15.1 ns at 1 %, 2⁻⁸, 0.1 % and 0.01 %. That is five times the
-//! limit, one random line of a table of the same size (3.0 ns): the instructions decide, not the memory. Beside it
-//! [`Cuckoo`](crate::Cuckoo) took 15.7 ns in a table a tenth larger. Single calls out of cache are slow, 107 ns against
-//! cuckoo's 28: so many instructions leave no room for a second miss in flight. An insertion rewrites the line, in 0.8 of
-//! the time of a cuckoo insertion on average over a fill. A removal, and an insertion into a block that has seen one,
-//! rewrite it slot by slot, which takes several times as long. (One Zen 3 core;
-//! `tamis-bench run --n 10000000 --fpr 0.01,0.00390625,0.001,0.0001 --kinds tinyset,cuckoo`.)
+//! A lookup reads one line. It has no branch that depends on the key but one, which is rarely taken: to chains that are
+//! long, or among which the longer slots end. So it takes the same instructions whatever the rate (`cargo xtask
+//! instructions` counts them): batches at 10⁷ keys took 14.4, 14.8, 14.8 and 15.1 ns at 1 %, 2⁻⁸, 0.1 % and 0.01 %. At 2⁻⁸
+//! that was five times the limit, one random line of a table of the same size (3.0 ns): the instructions decide, not the
+//! memory. Beside it [`Cuckoo`](crate::Cuckoo) took 15.7 ns in a table a tenth larger.
+//!
+//! What is slow: single lookups out of cache take some three to four times as long as cuckoo's (107 ns against 28), because
+//! so many instructions leave no room for a second miss in flight. An insertion rewrites the line, in 0.8 of the time of a
+//! cuckoo insertion on average over a fill; into a block that has seen a removal it goes slot by slot and takes several
+//! times as long. A removal takes a multiple of cuckoo's too. (One Zen 3 core; `cargo run --release -p tamis-bench --
+//! run --n 10000000 --fpr 0.01,0.00390625,0.001,0.0001 --kinds tinyset,tinyset_removable,cuckoo`.)
+//!
+//! Short cuts exist for as many chains as a block has bytes, the default. With others a batch lookup takes up to twice
+//! as long, and an insertion, which goes slot by slot, seven times as long (`cargo test --release -p tamis --test tinyset
+//! -- --ignored --nocapture` prints both).
 //!
 //! # When to choose it
 //!
-//! When keys arrive over time and space counts: it is smaller than Bloom and cuckoo filters below 3 %.
+//! When keys arrive over time and space counts, at rates from 2.9 % to 0.012 %: there it is smaller than Bloom and cuckoo
+//! filters. Above, Bloom is smaller; below 2⁻¹³ the cuckoo filter catches up, and from about 2⁻¹⁵ on it is smaller.
+//! [`RankIndexed`](crate::RankIndexed) is larger down to 0.1 %, and much slower to change.
 //! [`SplitBlock512`](crate::SplitBlock512) is faster and larger; for a fixed set [`BinaryFuse8`](crate::BinaryFuse8) is
-//! smaller. [`Cuckoo`](crate::Cuckoo) does not lose accuracy when keys come and go for long: here each block keeps the
-//! widths of its highest load, and the rate about doubles once as many keys have been replaced as it holds.
+//! smaller. [`Cuckoo`](crate::Cuckoo) does not lose accuracy when keys come and go for long, and removes them faster: here
+//! each block keeps the widths of its highest load, and the rate about doubles once as many keys have been replaced as it
+//! holds.
 //!
 //! # Bibliography
 //!
@@ -115,7 +126,7 @@ pub struct TinySetOf<const REMOVABLE: bool> {
     len: u64,
 }
 
-/// Takes keys in: the smallest.
+/// Takes keys in.
 pub type TinySet = TinySetOf<false>;
 
 /// Takes keys in and lets them go again, for two bits a block.
@@ -590,9 +601,9 @@ impl<const REMOVABLE: bool> Kind for TinySetOf<REMOVABLE> {
         "tinyset"
     };
     const ABOUT: &'static str = if REMOVABLE {
-        "keys come and go, in the least space and one cache line"
+        "keys come and go, in one cache line; smaller than Bloom and cuckoo from 2.9 % to 0.012 %"
     } else {
-        "keys arriving over time, in the least space and one cache line"
+        "keys arriving over time, in one cache line; smaller than Bloom and cuckoo from 2.9 % to 0.012 %"
     };
     const SOURCE: &'static str = "chained/tinyset.rs";
     const PARAMS: &'static [Param] = &[
@@ -602,7 +613,7 @@ impl<const REMOVABLE: bool> Kind for TinySetOf<REMOVABLE> {
         },
         Param {
             name: "chains",
-            about: "chains of a block, from a quarter to twice its bytes, 128 at most; default: its bytes",
+            about: "chains of a block, from a quarter to twice its bytes, 128 at most; default: its bytes, which is fastest: others insert seven times slower",
         },
     ];
 
