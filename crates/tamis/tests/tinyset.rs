@@ -145,37 +145,6 @@ fn it_is_smaller_than_bloom_below_3_percent_and_than_cuckoo_above_a_hundredth() 
     }
 }
 
-/// Prints what other chains than the default cost: `cargo test --release -p tamis --test tinyset -- --ignored --nocapture`.
-#[test]
-#[ignore = "a measurement"]
-fn the_price_of_chosen_chains() {
-    let hashes: Vec<u64> = (0..4_000_000).map(mix).collect();
-    let absent: Vec<u64> = (0..4_000_000).map(|i| mix(i | 1 << 50)).collect();
-    let mut out = vec![false; absent.len()];
-    for chains in [64, 63, 80] {
-        let config = Config::new(4_000_000).set("chains", chains);
-        let mut best = [f64::MAX; 4];
-        for _ in 0..3 {
-            let mut filter: TinySetRemovable = empty(&config);
-            let mut time = |i: usize, work: &mut dyn FnMut()| {
-                let start = std::time::Instant::now();
-                work();
-                best[i] = best[i].min(start.elapsed().as_secs_f64() * 1e9 / 4e6);
-            };
-            time(0, &mut || filter.insert_batch(&hashes).unwrap());
-            time(1, &mut || filter.contains_batch(&absent, &mut out));
-            time(2, &mut || filter.contains_batch(&hashes, &mut out));
-            time(3, &mut || {
-                assert!(hashes.iter().all(|&hash| filter.remove(hash)));
-            });
-        }
-        let [insert, absent, present, remove] = best;
-        println!(
-            "{chains} chains: insertion {insert:.0} ns, lookup {absent:.0} absent and {present:.0} present, removal {remove:.0}"
-        );
-    }
-}
-
 /// A filter of 2,000 blocks with a mean load, and the keys in it.
 struct Churn {
     filter: TinySetRemovable,

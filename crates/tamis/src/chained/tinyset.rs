@@ -72,9 +72,8 @@
 //! times as long. A removal takes a multiple of cuckoo's too. (One Zen 3 core; `cargo run --release -p tamis-bench --
 //! run --n 10000000 --fpr 0.01,0.00390625,0.001,0.0001 --kinds tinyset,tinyset_removable,cuckoo`.)
 //!
-//! Short cuts exist for as many chains as a block has bytes, the default. With others a batch lookup takes up to twice
-//! as long, and an insertion, which goes slot by slot, seven times as long (`cargo test --release -p tamis --test tinyset
-//! -- --ignored --nocapture` prints both).
+//! Short cuts exist for as many chains as a block has bytes, the default. With others a lookup walks its chain and an
+//! insertion every slot of the block, one after the other, which takes several times as long.
 //!
 //! # When to choose it
 //!
@@ -613,7 +612,7 @@ impl<const REMOVABLE: bool> Kind for TinySetOf<REMOVABLE> {
         },
         Param {
             name: "chains",
-            about: "chains of a block, from a quarter to twice its bytes, 128 at most; default: its bytes, which is fastest: others insert seven times slower",
+            about: "chains of a block, from a quarter to twice its bytes, 128 at most; default: its bytes, which alone has the short cuts",
         },
     ];
 
