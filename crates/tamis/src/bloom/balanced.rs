@@ -20,7 +20,9 @@
 //!
 //! # Insert
 //!
-//! A key that is found already needs no place. Otherwise it goes to its block while that has room, and then to the list.
+//! A key goes to its block while that has room, and then to the list, unless it is found already. While there is room a
+//! key that is found is counted as any other: left out, it would leave its place to a key that sets new bits, and full
+//! blocks would be fuller than the formula allows.
 //! The list grows in steps of a quarter, to no more than twice what is expected and a reserve for small filters; beyond that the
 //! insertion is refused, and nothing has changed. The counts must be kept for as long as keys arrive, and are part of the
 //! file. They and the list are counted in every size.
@@ -266,15 +268,13 @@ impl Insert for Balanced {
     fn insert(&mut self, hash: u64) -> Result<(), Full> {
         let block = self.place(hash);
         let count = self.counts.get(block as u64);
-        if self.is_set(hash, block) {
-            // Found already.
-        } else if count < u64::from(self.cap) {
+        if count < u64::from(self.cap) {
             let words = &mut self.words.make_mut().as_chunks_mut::<WORDS>().0[block];
             for (word, bit) in bits_of(hash, self.k) {
                 words[word] |= 1 << bit;
             }
             self.counts.set(block as u64, count + 1);
-        } else if !self.list.contains(hash) {
+        } else if !self.is_set(hash, block) && !self.list.contains(hash) {
             let full = Full::new(FullKind::Capacity, self.len);
             if self.list.len >= self.most {
                 return Err(full);
@@ -496,7 +496,7 @@ mod tests {
     }
 
     #[test]
-    fn copies_of_a_key_take_one_place() {
+    fn copies_of_a_key_set_no_bit_and_are_not_listed() {
         let mut filter = of(1000, 0.01);
         let (words, listed) = (filter.words.to_vec(), filter.listed());
         for i in 0..1000 {
