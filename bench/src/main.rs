@@ -239,7 +239,9 @@ fn choose(
     };
     let all = subject::all();
     for name in kinds {
-        tamis::kind(name)?;
+        if !all.iter().any(|c| c.ours && c.name == name) {
+            tamis::kind(name)?;
+        }
     }
     for name in rivals {
         if !all.iter().any(|c| !c.ours && is(c, name)) {
@@ -334,14 +336,16 @@ fn check_targets(rounds: usize, json: Option<&Path>) -> Result<ExitCode, Box<dyn
 /// Measures, at each size and rate of a target, those whom its targets speak of.
 fn measure_targets(rounds: usize) -> Result<Run, Box<dyn Error>> {
     let mut shapes: Vec<Shape> = Vec::new();
-    for target in check::TARGETS {
-        if !shapes.contains(&target.shape()) {
-            shapes.push(target.shape());
+    for shape in check::TARGETS.iter().flat_map(check::Target::shapes) {
+        if !shapes.contains(&shape) {
+            shapes.push(shape);
         }
     }
     let mut all = Run::default();
     for shape in shapes {
-        let targets = check::TARGETS.iter().filter(|t| t.shape() == shape);
+        let targets = check::TARGETS
+            .iter()
+            .filter(|t| t.shapes().any(|s| s == shape));
         let names: Vec<&str> = targets.flat_map(check::Target::subjects).collect();
         let contestants = subject::all().into_iter();
         let rounds = rounds.max(1);
