@@ -397,26 +397,10 @@ impl Kind for DLeft {
 
     fn build(config: &Config, hashes: &mut [u64]) -> Result<DLeft, BuildError> {
         let (keys, fpr) = config.check::<DLeft>(hashes)?;
-        let expected = "a whole number from 4 to 32";
         let rate = |bits: u32| math::dleft_fpr(bits, TABLES as u32, LOAD as f64);
-        let (least, most) = (*BITS.start() as u32, *BITS.end() as u32);
-        let needed = (least..=most).find(|&bits| rate(bits) <= fpr);
-        let needed = needed.ok_or(BuildErrorKind::Unreachable {
-            kind: DLeft::NAME,
-            fpr,
-            least: rate(most),
-        })?;
-        let bits = match config.param::<u32>("bits", expected)? {
-            None => needed,
-            Some(bits) if !BITS.contains(&u64::from(bits)) => {
-                return Err(BuildError::parameter("bits", bits, expected));
-            }
-            Some(bits) if bits < needed => {
-                let expected = format!("at least {needed} for a rate of {fpr}");
-                return Err(BuildError::parameter("bits", bits, expected));
-            }
-            Some(bits) => bits,
-        };
+        let (fewest, most) = (*BITS.start() as u32, *BITS.end() as u32);
+        let needed = (fewest..=most).find(|&bits| rate(bits) <= fpr);
+        let bits = config.bits::<DLeft>(BITS, needed, rate(most))?;
         let (needed, most) = (keys.div_ceil(TABLES * LOAD).max(1), most_buckets(bits));
         if needed > most {
             return Err(BuildErrorKind::TooLarge {
