@@ -18,11 +18,12 @@
 //!
 //! # The way through the table
 //!
-//! First slot and signature come from different parts of the hash, the step from the whole hash, mixed anew. (If the slot followed from the signature, as in
-//! a form that is often described, a key would be known by b bits in all and the rate be n/2^b: with 20 bits and a
-//! million keys, 61 %.) The number of slots has no divisor below 1000 but itself, so that a step leads through all slots,
-//! or in large tables through so many that it makes no difference. No way is followed for more than 512 slots: one so long
-//! has a probability of 0.9⁵¹² = 4·10⁻²⁴ in the fullest table, and no file can make a lookup run on.
+//! First slot and signature come from different parts of the hash, the step from the whole hash, mixed anew. (If the
+//! slot followed from the signature, as in a form that is often described, a key would be known by b bits in all and
+//! the rate be n/2^b: with 20 bits and a million keys, 61 %.) The number of slots has no divisor below 1000 but itself,
+//! so that a step leads through all slots, or in large tables through so many that it makes no difference. No way is
+//! followed for more than 512 slots: one so long has a probability of 0.9⁵¹² = 4·10⁻²⁴ in the fullest table, and no
+//! file can make a lookup run on.
 //!
 //! Ordered probing, which would end a lookup early, needs to move signatures along their way. Their step is not stored,
 //! so it cannot be done.
