@@ -181,7 +181,8 @@ pub fn try_open(file: &[u8]) {
     behaves(opened.filter());
 }
 
-/// However a filter came about: batches answer as single lookups do, changes do not panic, and the result can be stored.
+/// However a filter came about: batches answer as single lookups do, a key that is inserted is found, changes do
+/// not panic, and the result can be stored.
 fn behaves(filter: &AnyFilter) {
     let asked: Vec<u64> = (1000..1300).map(hash).collect();
     let mut out = vec![false; asked.len()];
@@ -198,8 +199,24 @@ fn behaves(filter: &AnyFilter) {
         filter.fpr()
     );
     let mut changed = filter.clone();
+    let (single, batch) = asked.split_at(50);
+    for &hash in single {
+        let inserted = changed.as_insert().map(|insert| insert.insert(hash));
+        let found = changed.contains(hash);
+        assert!(
+            found || !matches!(inserted, Some(Ok(()))),
+            "an inserted key is denied"
+        );
+    }
     if let Some(insert) = changed.as_insert() {
-        let _ = insert.insert_batch(&asked);
+        let result = insert.insert_batch(batch);
+        let accepted = result.map_or_else(|full| full.accepted(), |()| batch.len());
+        // A window may have forgotten the others.
+        let last = accepted.checked_sub(1).map(|last| batch[last]);
+        assert!(
+            last.is_none_or(|hash| changed.contains(hash)),
+            "an inserted key is denied"
+        );
     }
     let _ = changed.try_merge(filter);
     if let Some(remove) = changed.as_remove() {

@@ -135,6 +135,18 @@ impl<T: Word> Buf<T> {
         Ok(buf)
     }
 
+    /// A clone, where [`Clone`] would end the program for want of memory.
+    pub(crate) fn try_clone(&self) -> Result<Buf<T>, NoMemory> {
+        match &self.owner {
+            Owner::Lent(owner) => Ok(Buf {
+                ptr: self.ptr,
+                len: self.len,
+                owner: Owner::Lent(Arc::clone(owner)),
+            }),
+            Owner::Owned { .. } => Buf::copied(self),
+        }
+    }
+
     /// An owned array of what an iterator gives.
     pub(crate) fn filled(words: impl ExactSizeIterator<Item = T>) -> Result<Buf<T>, NoMemory> {
         let mut buf = Buf::zeroed(words.len() as u64)?;
@@ -252,14 +264,7 @@ impl AsRef<[u8]> for Buf<u8> {
 
 impl<T: Word> Clone for Buf<T> {
     fn clone(&self) -> Buf<T> {
-        if let Owner::Lent(owner) = &self.owner {
-            return Buf {
-                ptr: self.ptr,
-                len: self.len,
-                owner: Owner::Lent(Arc::clone(owner)),
-            };
-        }
-        match Buf::copied(self) {
+        match self.try_clone() {
             Ok(buf) => buf,
             Err(_) => handle_alloc_error(Layout::for_value::<[T]>(self)),
         }

@@ -1,6 +1,7 @@
 //! What a filter is to be: capacity, false-positive rate, and the kind's own parameters.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use crate::error::{BuildError, BuildErrorKind};
@@ -151,6 +152,35 @@ impl Config {
         Ok((keys, self.fpr))
     }
 
+    /// The parameter `bits`, within limits: what the rate needs where it is left to the kind, and never less. `needed` is
+    /// `None`, or above the limits, where no width within them has the rate; `least` is the rate of the greatest.
+    pub(crate) fn bits<F: Kind>(
+        &self,
+        limits: RangeInclusive<u64>,
+        needed: Option<u32>,
+        least: f64,
+    ) -> Result<u32, BuildError> {
+        let fpr = self.fpr;
+        let (fewest, most) = (*limits.start() as u32, *limits.end() as u32);
+        let needed = needed.filter(|&bits| bits <= most);
+        let needed = needed.ok_or(BuildErrorKind::Unreachable {
+            kind: F::NAME,
+            fpr,
+            least,
+        })?;
+        let needed = needed.max(fewest);
+        let expected = format!("a whole number from {fewest} to {most}");
+        let bits = self.param::<u32>("bits", &expected)?.unwrap_or(needed);
+        if !(fewest..=most).contains(&bits) {
+            return Err(BuildError::parameter("bits", bits, expected));
+        }
+        if bits < needed {
+            let expected = format!("at least {needed} for a rate of {fpr}");
+            return Err(BuildError::parameter("bits", bits, expected));
+        }
+        Ok(bits)
+    }
+
     /// The value of one of the kind's own parameters, or `None` where it is left to the kind.
     pub(crate) fn param<T: FromStr>(
         &self,
@@ -244,6 +274,29 @@ mod tests {
         ] {
             let message = text.parse::<Config>().unwrap_err().to_string();
             assert!(message.contains(at_fault), "{text}: {message}");
+        }
+    }
+
+    #[test]
+    fn bits_are_what_the_rate_needs_or_more() {
+        let config = Config::new(9).fpr(0.25);
+        let bits = |config: &Config, needed| config.bits::<crate::Cuckoo>(4..=32, needed, 0.5);
+        for (needed, got) in [(1, 4), (4, 4), (9, 9), (32, 32)] {
+            assert_eq!(bits(&config, Some(needed)), Ok(got));
+        }
+        assert_eq!(bits(&config.clone().set("bits", 32), Some(9)), Ok(32));
+        for (asked, needed, at_fault) in [
+            ("3", 1, "from 4 to 32"),
+            ("33", 1, "from 4 to 32"),
+            ("few", 1, "from 4 to 32"),
+            ("8", 9, "at least 9 for a rate of 0.25"),
+        ] {
+            let error = bits(&config.clone().set("bits", asked), Some(needed)).unwrap_err();
+            assert!(error.to_string().contains(at_fault), "{asked}: {error}");
+        }
+        for needed in [None, Some(33)] {
+            let error = bits(&config, needed).unwrap_err();
+            assert!(error.to_string().contains("its lowest is 5e-1"), "{error}");
         }
     }
 

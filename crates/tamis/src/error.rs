@@ -26,6 +26,8 @@ pub enum FullKind {
     Capacity,
     /// The same key, or keys that the filter cannot tell apart, are held this many times already.
     Duplicates(u64),
+    /// The filter is a list of parts, and has as many as it may; merging stops at fewer than growth does.
+    Slices(u64),
     /// The filter grows, and the system gave no memory for it: these many bytes.
     Memory(u64),
 }
@@ -72,6 +74,11 @@ impl fmt::Display for Full {
             FullKind::Duplicates(limit) => write!(
                 f,
                 "the filter holds this key {limit} times already, the most it can; insert a key once, or use a counting kind"
+            ),
+            FullKind::Slices(limit) => write!(
+                f,
+                "the filter holds {} keys and would need more than {limit} slices; build one from the keys of all, for a higher capacity",
+                self.keys
             ),
             FullKind::Memory(bytes) => write!(
                 f,

@@ -221,25 +221,34 @@ impl<F: Stored> Keyed<F> {
     ///
     /// The sink's own.
     pub fn write_to(&self, mut out: impl Write) -> io::Result<()> {
+        self.encoder().write(&self.header(), &mut out)
+    }
+
+    /// The parts of the file, arrays lent by the filter.
+    fn encoder(&self) -> Encoder<'_> {
         let mut encoder = Encoder::default();
         self.filter.write_parts(&mut encoder);
+        encoder
+    }
+
+    fn header(&self) -> Header {
         let (kind, kind_version) = self.filter.identity();
         let hashing = FileHashing::Known(self.hashing);
-        let header = Header {
+        Header {
             kind,
             kind_version,
             hashing,
             len: self.filter.len(),
             capacity: self.capacity,
             fpr: self.fpr,
-        };
-        encoder.write(&header, &mut out)
+        }
     }
 
     /// The file as bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(usize::try_from(self.file_len()).unwrap_or(0));
-        match self.write_to(&mut bytes) {
+        let encoder = self.encoder();
+        let mut bytes = Vec::with_capacity(usize::try_from(encoder.file_len()).unwrap_or(0));
+        match encoder.write(&self.header(), &mut bytes) {
             Ok(()) => bytes,
             Err(_) => unreachable!("writing to memory does not fail"),
         }
@@ -247,9 +256,7 @@ impl<F: Stored> Keyed<F> {
 
     /// How many bytes the file has.
     pub fn file_len(&self) -> u64 {
-        let mut encoder = Encoder::default();
-        self.filter.write_parts(&mut encoder);
-        encoder.file_len()
+        self.encoder().file_len()
     }
 
     /// Saves the filter, replacing a file of that name at once and wholly, or not at all.

@@ -506,15 +506,26 @@ class DLeft(Kind):
         need(all(n or not v for n, v in cells), "section 0", "a cell without copies has a remainder")
         held = sum(n for n, _ in cells)
         need(held == keys, "section 0", f"{held} copies are held, but the header counts {keys} keys")
+        part_full = set()
+        for i, (n, v) in enumerate(cells):
+            j, b = divmod(i // 8, self.buckets)
+            fingerprint = ((b - self.offsets(v)[j]) % self.buckets, v)
+            need(n in (0, 3) or fingerprint not in part_full, "section 0", "two cells of one fingerprint are part full")
+            if n in (1, 2):
+                part_full.add(fingerprint)
+
+    def offsets(self, v: int) -> list[int]:
+        offsets, x = [0], mix(MASK - v)
+        for _ in range(3):
+            offsets.append(scale(x, self.buckets))
+            x = x * GOLDEN_RATIO & MASK
+            x ^= x >> 32
+        return offsets
 
     def contains(self, h: int) -> bool:
         B = self.buckets
         b, v = divmod(scale(h, B << self.r), 1 << self.r)
-        buckets, x = [b], mix(MASK - v)
-        for j in range(1, 4):
-            buckets.append(j * B + (b + scale(x, B)) % B)
-            x = x * GOLDEN_RATIO & MASK
-            x ^= x >> 32
+        buckets = [j * B + (b + offset) % B for j, offset in enumerate(self.offsets(v))]
         return any(n and u == v for i in buckets for n, u in (self.cell(8 * i + c) for c in range(8)))
 
 
@@ -678,6 +689,8 @@ class VariableIncrement(Kind):
     def check(self, keys: int) -> None:
         rest = int.from_bytes(self.sections[0][self.m * self.w // 8 :], "little") >> self.m * self.w % 8
         need(rest == 0, "section 0", "bits after the last counter are set")
+        low = [c for c in (field(self.sections[0], i, self.w) for i in range(self.m)) if 0 < c < self.L]
+        need(not low, "section 0", f"{len(low)} counters are less than the least step, {self.L}, and not 0")
 
     def contains(self, h: int) -> bool:
         for _ in range(self.k):

@@ -62,7 +62,7 @@
 //! - Bentley, Floyd, *Programming pearls: a sample of brilliance*, 1987: a subset in as many draws as it has members.
 
 use crate::bits::fastrange;
-use crate::bloom::{Draws, chances};
+use crate::bloom::subsets::{Subsets, chances};
 use crate::buf::Buf;
 use crate::config::{Config, Param};
 use crate::error::{BuildError, BuildErrorKind, DecodeError, Full, MergeError};
@@ -163,7 +163,7 @@ impl BloomG {
         &self,
         hash: u64,
     ) -> impl Iterator<Item = (usize, [u64; U])> + use<U> {
-        let mut draws = Draws::new(fastrange(hash, self.words).1);
+        let mut draws = Subsets::new(fastrange(hash, self.words).1);
         let (least, longer) = (self.k / self.g, self.k % self.g);
         self.words_of(hash).zip(0..).map(move |(word, i)| {
             let mask = draws.subset(least + u32::from(i < longer));

@@ -46,7 +46,7 @@
 //!   part by part.
 
 use crate::bits::fastrange;
-use crate::bloom::{Draws, chances};
+use crate::bloom::subsets::{Subsets, chances};
 use crate::buf::Buf;
 use crate::config::{Config, Param};
 use crate::error::{BuildError, BuildErrorKind, DecodeError, Full, MergeError};
@@ -108,7 +108,7 @@ fn place<const Z: usize>(hash: u64, lines: usize, bits: u32) -> (usize, [(usize,
         (word, rest) = fastrange(rest, (WORDS / Z) as u64);
         place.0 = group * (WORDS / Z) + word as usize;
     }
-    let mut draws = Draws::new(rest);
+    let mut draws = Subsets::new(rest);
     for place in &mut places {
         place.1 = draws.subset::<1>(bits)[0];
     }

@@ -42,8 +42,9 @@
 //! # Removing what is not in
 //!
 //! The counters of a false positive belong to others; taking from them may deny a member later. A key that the filter
-//! denies is refused. That removals *must* lead to false negatives is not so: only that misuse does, or taking from a
-//! saturated counter.
+//! denies is refused. A key whose counters are all saturated is never denied: once all its copies were removed it can
+//! be "removed" once more, which takes no counter down but [`len`](Filter::len), as long as that is not 0. That
+//! removals *must* lead to false negatives is not so: only that misuse does, or taking from a saturated counter.
 //!
 //! # Bibliography
 //!

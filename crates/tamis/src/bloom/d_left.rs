@@ -241,6 +241,28 @@ impl DLeft {
         free.ok_or(Full::new(kind, self.len))
     }
 
+    /// A part-full cell whose fingerprint has a second such cell: no operation leaves one.
+    fn scattered(&self) -> Option<u64> {
+        let part_full = |held: u64| held & MOST_IN_CELL < MOST_IN_CELL;
+        let has_a_second = |place: u64, cell: u64, held: u64| {
+            let remainder = held >> COUNTER_BITS;
+            let beside = self.used(place).filter(|&(other, _)| other > cell);
+            let places = self.places(self.home(place, remainder), remainder);
+            let later = places
+                .into_iter()
+                .filter(|&other| other > place && self.matches(other, remainder))
+                .flat_map(|other| self.used(other));
+            beside
+                .chain(later)
+                .any(|(_, other)| other >> COUNTER_BITS == remainder && part_full(other))
+        };
+        (0..TABLES * self.buckets).find_map(|place| {
+            self.used(place)
+                .find(|&(cell, held)| part_full(held) && has_a_second(place, cell, held))
+                .map(|(_, held)| held)
+        })
+    }
+
     fn insert_at(&mut self, bucket: u64, remainder: u64) -> Result<(), Full> {
         let cell = self.cell_for(bucket, remainder)?;
         let count = self.cells.get(cell) & MOST_IN_CELL;
@@ -375,26 +397,10 @@ impl Kind for DLeft {
 
     fn build(config: &Config, hashes: &mut [u64]) -> Result<DLeft, BuildError> {
         let (keys, fpr) = config.check::<DLeft>(hashes)?;
-        let expected = "a whole number from 4 to 32";
         let rate = |bits: u32| math::dleft_fpr(bits, TABLES as u32, LOAD as f64);
-        let (least, most) = (*BITS.start() as u32, *BITS.end() as u32);
-        let needed = (least..=most).find(|&bits| rate(bits) <= fpr);
-        let needed = needed.ok_or(BuildErrorKind::Unreachable {
-            kind: DLeft::NAME,
-            fpr,
-            least: rate(most),
-        })?;
-        let bits = match config.param::<u32>("bits", expected)? {
-            None => needed,
-            Some(bits) if !BITS.contains(&u64::from(bits)) => {
-                return Err(BuildError::parameter("bits", bits, expected));
-            }
-            Some(bits) if bits < needed => {
-                let expected = format!("at least {needed} for a rate of {fpr}");
-                return Err(BuildError::parameter("bits", bits, expected));
-            }
-            Some(bits) => bits,
-        };
+        let (fewest, most) = (*BITS.start() as u32, *BITS.end() as u32);
+        let needed = (fewest..=most).find(|&bits| rate(bits) <= fpr);
+        let bits = config.bits::<DLeft>(BITS, needed, rate(most))?;
         let (needed, most) = (keys.div_ceil(TABLES * LOAD).max(1), most_buckets(bits));
         if needed > most {
             return Err(BuildErrorKind::TooLarge {
@@ -436,7 +442,12 @@ impl Kind for DLeft {
             let expected = format!("{copies}, the sum of the counters");
             return Err(DecodeError::invalid("keys", input.len(), expected));
         }
-        Ok(DLeft::of_cells(cells, buckets, copies))
+        let filter = DLeft::of_cells(cells, buckets, copies);
+        if let Some(cell) = filter.scattered() {
+            let expected = "all other cells of its fingerprint to count 3";
+            return Err(DecodeError::invalid("cells", cell, expected));
+        }
+        Ok(filter)
     }
 
     fn as_insert(&mut self) -> Option<&mut dyn Insert> {
@@ -459,6 +470,34 @@ impl Kind for DLeft {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Hashing, Keyed};
+
+    #[test]
+    fn a_file_with_two_part_full_cells_of_a_fingerprint_is_refused() {
+        // 4 bits of remainder, one bucket a subtable: 16 fingerprints, each of which all four buckets are for.
+        let opened = |cells: &[(u64, u64, u64)]| {
+            let mut filter = DLeft::with_shape(1, 4).unwrap();
+            for &(cell, remainder, count) in cells {
+                filter.cells.set(cell, remainder << COUNTER_BITS | count);
+                filter.len += count;
+            }
+            let config = Config::new(24).fpr(0.9);
+            let file = Keyed::from_filter(filter, Hashing::default(), &config).unwrap();
+            Keyed::<DLeft>::open(file.to_bytes())
+        };
+        for other in [1, 7, 8, 16, 31] {
+            assert!(opened(&[(0, 5, 1), (other, 5, 2)]).is_err(), "{other}");
+            assert!(opened(&[(0, 5, 1), (other, 5, 3)]).is_ok(), "{other}");
+            assert!(opened(&[(0, 5, 3), (other, 5, 3)]).is_ok(), "{other}");
+            assert!(opened(&[(0, 5, 1), (other, 6, 2)]).is_ok(), "{other}");
+        }
+        // Its rate would be stated as 2.
+        let two_remainders: Vec<_> = (0..32).map(|cell| (cell, cell % 2, 1)).collect();
+        assert!(opened(&two_remainders).is_err());
+        // Full in every cell, which is right, and at most every fingerprint is held.
+        let all: Vec<_> = (0..32).map(|cell| (cell, cell % 16, 3)).collect();
+        assert_eq!(opened(&all).unwrap().filter().fpr(), 1.0);
+    }
 
     #[test]
     fn a_fingerprint_is_found_again_from_each_of_its_buckets() {

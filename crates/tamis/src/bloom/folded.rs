@@ -64,7 +64,9 @@
 use crate::bloom::positions;
 use crate::buf::Buf;
 use crate::config::{Config, Param};
-use crate::error::{BuildError, BuildErrorKind, DecodeError, Full, FullKind, MergeError};
+use crate::error::{
+    BuildError, BuildErrorKind, DecodeError, Full, FullKind, MergeError, MergeErrorKind,
+};
 use crate::filter::{Filter, Insert, Kind, Merge};
 use crate::format::{Decoder, Encoder};
 use crate::{math, simd};
@@ -288,7 +290,22 @@ impl Merge for Folded {
         MergeError::unless_equal("folds", u64::from(ours.folds), u64::from(theirs.folds))?;
         MergeError::unless_equal("side", ours.side, theirs.side)?;
         let more = other.levels.len().saturating_sub(self.levels.len());
-        self.levels.reserve_exact(more);
+        let keys = self.len();
+        let refused = |bytes| MergeErrorKind::Full(Full::new(FullKind::Memory(bytes), keys));
+        let memory = (more * size_of::<Level>()) as u64;
+        let reserved = self.levels.try_reserve_exact(more);
+        reserved.map_err(|_| refused(memory))?;
+        let mut deeper = Vec::new();
+        deeper
+            .try_reserve_exact(more)
+            .map_err(|_| refused(memory))?;
+        for level in &other.levels[other.levels.len() - more..] {
+            let words = level.words.try_clone();
+            deeper.push(Level {
+                words: words.map_err(|e| refused(e.bytes))?,
+                keys: level.keys,
+            });
+        }
         for (ours, theirs) in self.levels.iter_mut().zip(&other.levels) {
             for (ours, theirs) in ours.words.make_mut().iter_mut().zip(&*theirs.words) {
                 *ours |= theirs;
@@ -297,8 +314,7 @@ impl Merge for Folded {
                 *ours = ours.saturating_add(theirs);
             }
         }
-        self.levels
-            .extend_from_slice(&other.levels[other.levels.len() - more..]);
+        self.levels.append(&mut deeper);
         Ok(())
     }
 }

@@ -22,16 +22,17 @@
 //! | [`Folded`] | anywhere in each of a few halving pairs | up to k a pair | 13.90 |
 //! | [`DLeft`] | a remainder in the emptiest of four buckets of 8 cells, so that keys can leave | 4 | 18.67 |
 //!
-//! [`AtomicBloom`] and [`AtomicSplitBlock`] are filled by many threads at once. [`Iblt`] is no
-//! filter: its cells hold keys, and two sets are told apart by the table of their difference.
-//!
 //! Fewer lines cost space: the keys do not spread evenly over blocks, and the fuller blocks err more often.
 //!
 //! Two kinds forget on purpose: [`Sliding`] keeps the last n insertions, or those of the last minutes;
-//! [`AgePartitioned`] keeps the last n insertions and lets go of older ones sooner. [`Attenuated`] is a network of sets, by
-//! distance; [`Overlap`] is what two Bloom filters tell of each other.
+//! [`AgePartitioned`] keeps the last n insertions and lets go of older ones sooner.
+//!
+//! Beside the kinds there are types without a file format of their own: [`CountingPair`] is a [`Counting`] with the Bloom filter
+//! of its keys beside it; [`AtomicBloom`] and [`AtomicSplitBlock`] are filled by many threads at once; [`Attenuated`] is a
+//! network of sets, by distance; [`Overlap`] is what two Bloom filters tell of each other, with their union and
+//! intersection. [`Iblt`] is no filter: its cells hold keys, and two sets are told apart by the table of their difference.
 
-use crate::bits::{fastrange, mix64};
+use crate::bits::fastrange;
 
 mod age_partitioned;
 mod algebra;
@@ -54,14 +55,14 @@ mod sliding;
 mod spectral;
 mod split_block;
 mod standard;
+mod subsets;
+mod two_choice;
 mod variable_increment;
 
 pub use age_partitioned::AgePartitioned;
 pub use algebra::{Estimate, Overlap};
 pub use atomic::{Atomic, AtomicBloom, AtomicSplitBlock, BitWords};
 pub use attenuated::Attenuated;
-mod two_choice;
-
 pub use balanced::Balanced;
 pub use blocked::Blocked;
 pub use bloom_g::BloomG;
@@ -107,59 +108,4 @@ pub(crate) fn draws(hash: u64, range: u64, k: u32) -> impl Iterator<Item = (u64,
 fn remix(state: u64) -> u64 {
     let y = state.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     y ^ (y >> 32)
-}
-
-/// Numbers drawn from what is left of a hash: six from one state, then the state is mixed anew.
-///
-/// Six draws of 9 bits leave ten for the last to be even.
-#[derive(Clone, Copy)]
-pub(crate) struct Draws {
-    next: u64,
-    state: u64,
-    drawn: u32,
-}
-
-impl Draws {
-    #[inline(always)]
-    pub(crate) fn new(rest: u64) -> Draws {
-        Draws {
-            next: rest,
-            state: 0,
-            drawn: 0,
-        }
-    }
-
-    /// A number below `n`.
-    #[inline(always)]
-    fn below(&mut self, n: u64) -> u64 {
-        if self.drawn.is_multiple_of(6) {
-            self.state = mix64(self.next);
-            self.next = self.next.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        }
-        self.drawn += 1;
-        let number;
-        (number, self.state) = fastrange(self.state, n);
-        number
-    }
-
-    /// So many distinct bits of `U` words, each set of them as likely as any other, in as many draws (Floyd's way).
-    #[inline(always)]
-    pub(crate) fn subset<const U: usize>(&mut self, bits: u32) -> [u64; U] {
-        let width = 64 * U as u64;
-        let mut mask = [0; U];
-        for last in width - u64::from(bits)..width {
-            let at = self.below(last + 1);
-            let taken = mask[at as usize / 64] >> (at % 64) & 1 == 1;
-            let at = if taken { last } else { at };
-            mask[at as usize / 64] |= 1 << (at % 64);
-        }
-        mask
-    }
-}
-
-/// The chance that `bits` distinct bits of a word are all set, by the number of ones in it.
-pub(crate) fn chances(word_bits: u32, bits: u32) -> Vec<f64> {
-    let one = |ones: u32, i: u32| f64::from(ones.saturating_sub(i)) / f64::from(word_bits - i);
-    let chance = |ones| (0..bits).map(|i| one(ones, i)).product();
-    (0..=word_bits).map(chance).collect()
 }

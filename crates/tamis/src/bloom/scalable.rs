@@ -55,6 +55,11 @@
 //! together fit it, byte for byte as if its keys had been inserted here; otherwise it is appended. The shares of appended
 //! slices come on top, and [`Scalable::fpr_bound`] says what is promised then.
 //!
+//! A file has room for 62 slices. Growth alone hardly comes there: they hold 2⁶² times the keys of the first. Merging does,
+//! as full filters of g slices add g each time: so it appends up to 48 and then refuses, with
+//! [`FullKind::Slices`]. With s = 2 what is left lets the newest slice become 2¹⁴ times larger. To unite many
+//! full filters, make them for the capacity of all, so that their first slices fit together.
+//!
 //! # When to choose it
 //!
 //! When the number of keys is not known within a factor of two or so. If it is, make one filter for the most: even at
@@ -139,6 +144,8 @@ enum Array {
 
 /// The slices that a file has room for beside their table. They hold 2⁶² times the keys of the first.
 const MOST_SLICES: usize = 62;
+/// The slices that merging makes; the others are left for growth.
+const MOST_MERGED: usize = 48;
 const MOST_GROWTH: u64 = 8;
 const LEAST_RATIO: f64 = 0.5;
 const MOST_RATIO: f64 = 0.95;
@@ -170,6 +177,13 @@ impl Array {
         match layout {
             Layout::Bloom => Array::Bloom(Bloom::from_parts(words, k, keys)),
             Layout::BloomG => Array::BloomG(BloomG::from_parts(words, WORD_BITS, G, k, keys)),
+        }
+    }
+
+    fn layout(&self) -> Layout {
+        match self {
+            Array::Bloom(_) => Layout::Bloom,
+            Array::BloomG(_) => Layout::BloomG,
         }
     }
 
@@ -265,6 +279,15 @@ impl Slice {
         self.array.filter().len()
     }
 
+    /// A clone, where [`Clone`] would end the program for want of memory.
+    fn try_clone(&self) -> Result<Slice, NoMemory> {
+        let (layout, (words, k)) = (self.array.layout(), self.array.parts());
+        Ok(Slice {
+            number: self.number,
+            array: Array::from_parts(layout, words.try_clone()?, k, self.keys()),
+        })
+    }
+
     /// How many keys it has yet to take.
     fn room(&self, plan: &Plan) -> u64 {
         let most = plan.capacity(self.number).unwrap_or(u64::MAX);
@@ -296,11 +319,11 @@ impl Scalable {
     fn grow(&mut self) -> Result<(), Full> {
         let refused = |kind| Full::new(kind, self.len());
         let number = self.newest().number + 1;
-        let (bits, k) = self
-            .plan
-            .size(number)
-            .filter(|_| self.slices.len() < MOST_SLICES)
-            .ok_or(refused(FullKind::Capacity))?;
+        if self.slices.len() >= MOST_SLICES {
+            return Err(refused(FullKind::Slices(MOST_SLICES as u64)));
+        }
+        let size = self.plan.size(number);
+        let (bits, k) = size.ok_or(refused(FullKind::Capacity))?;
         let array = Array::new(self.plan.layout, bits, k)
             .map_err(|e| refused(FullKind::Memory(e.bytes)))?;
         let row = size_of::<Slice>() as u64;
@@ -439,21 +462,29 @@ impl Merge for Scalable {
         MergeError::unless_equal("slice", ours.layout as u64, theirs.layout as u64)?;
         let matches = self.matches(other);
         let more = matches.iter().filter(|at| at.is_none()).count();
-        if self.slices.len() + more > MOST_SLICES {
-            return Err(MergeErrorKind::Full(Full::new(FullKind::Capacity, self.len())).into());
+        let keys = self.len();
+        let refused = |kind| MergeErrorKind::Full(Full::new(kind, keys));
+        if more > 0 && self.slices.len() + more > MOST_MERGED {
+            return Err(refused(FullKind::Slices(MOST_MERGED as u64)).into());
         }
+        // All that can fail comes first: the room for new slices, then the slices, then the unions, whose shapes agree.
         if self.slices.try_reserve_exact(more).is_err() {
             let bytes = (more * size_of::<Slice>()) as u64;
-            return Err(
-                MergeErrorKind::Full(Full::new(FullKind::Memory(bytes), self.len())).into(),
-            );
+            return Err(refused(FullKind::Memory(bytes)).into());
         }
-        for (theirs, at) in other.slices.iter().zip(matches) {
-            match at {
-                Some(at) => self.slices[at].array.merge(&theirs.array)?,
-                None => self.slices.push(theirs.clone()),
+        let mut appended = Vec::with_capacity(more);
+        for (theirs, at) in other.slices.iter().zip(&matches) {
+            if at.is_none() {
+                let slice = theirs.try_clone();
+                appended.push(slice.map_err(|e| refused(FullKind::Memory(e.bytes)))?);
             }
         }
+        for (theirs, at) in other.slices.iter().zip(matches) {
+            if let Some(at) = at {
+                self.slices[at].array.merge(&theirs.array)?;
+            }
+        }
+        self.slices.append(&mut appended);
         self.slices.sort_by_key(|slice| slice.number);
         Ok(())
     }
@@ -804,19 +835,31 @@ mod tests {
         // It goes on growing from there.
         (1000..1200).for_each(|i| union.insert(mix64(i)).unwrap());
         assert_eq!(union.newest().number, 2);
-        // As many slices as a file can have, and then no more.
+        // As many slices as merging makes, and then no more by merging.
         let full = holding(0..100);
         let mut union = holding(0..100);
-        for _ in 1..MOST_SLICES {
+        for _ in 1..MOST_MERGED {
             union.merge(&full).unwrap();
         }
-        assert!(matches!(
-            union.merge(&full).unwrap_err().kind(),
-            MergeErrorKind::Full(_)
-        ));
-        assert_eq!(union.slices(), MOST_SLICES);
-        assert_eq!(union.insert(1).unwrap_err().kind(), FullKind::Capacity);
-        assert_eq!(union.len(), 6200);
+        let error = union.merge(&full).unwrap_err();
+        assert!(error.to_string().contains("more than 48 slices"), "{error}");
+        assert_eq!((union.slices(), union.len()), (48, 4800));
+        // A filter without keys adds no slice. Growth goes on.
+        union.merge(&built(config)).unwrap();
+        let room: u64 = (1..=4).map(|number| 100 << number).sum();
+        (0..room).for_each(|i| union.insert(mix64(i)).unwrap());
+        assert_eq!((union.slices(), union.newest().number), (52, 4));
+        let error = union.merge(&full).unwrap_err();
+        assert!(matches!(error.kind(), MergeErrorKind::Full(_)), "{error}");
+        assert!((0..room).all(|i| union.contains(mix64(i))));
+        while union.slices() < MOST_SLICES {
+            union.slices.insert(0, full.slices[0].clone());
+        }
+        let before = union.len();
+        let error = union.insert(1).unwrap_err();
+        assert_eq!(error.kind(), FullKind::Slices(62));
+        assert!(error.to_string().contains("62 slices"), "{error}");
+        assert_eq!(union.len(), before);
     }
 
     #[test]

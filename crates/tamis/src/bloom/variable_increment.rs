@@ -350,8 +350,14 @@ impl Kind for VariableIncrement {
             return Err(DecodeError::invalid("steps", steps, "a power of two"));
         }
         let width = input.param_in("counter_bits", widths(steps))? as u32;
+        let table = Packed::decode(input, "counters", counters, width)?;
+        // No sum of steps is below L; a key that adds to such a counter would be denied.
+        if let Some(sum) = table.iter().find(|counter| (1..steps).contains(counter)) {
+            let expected = format!("0, or at least {steps}, the least step");
+            return Err(DecodeError::invalid("counters", sum, expected));
+        }
         Ok(VariableIncrement {
-            table: Packed::decode(input, "counters", counters, width)?,
+            table,
             counters,
             k,
             steps,
@@ -376,6 +382,7 @@ impl Kind for VariableIncrement {
 mod tests {
     use super::*;
     use crate::bits::mix64;
+    use crate::{Hashing, Keyed};
 
     fn of_shape(counters: u64, k: u32, steps: u64, width: u32) -> VariableIncrement {
         VariableIncrement::with_shape(counters, k, steps, width).unwrap()
@@ -449,6 +456,23 @@ mod tests {
             for counter in 0..=filter.greatest() {
                 let accepted = (steps..2 * steps).filter(|&v| filter.may_hold(counter, v));
                 assert_eq!(filter.accepted(counter), accepted.count() as u64);
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_with_a_counter_below_the_least_step_is_refused() {
+        let config = Config::new(100).fpr(0.01);
+        for (value, accepted) in [(0, true), (1, false), (3, false), (4, true), (63, true)] {
+            let mut filter = VariableIncrement::build(&config, &mut []).unwrap();
+            assert_eq!((filter.steps, filter.counter_bits()), (4, 6));
+            (0..filter.counters).for_each(|place| filter.table.set(place, value));
+            let file = Keyed::from_filter(filter, Hashing::default(), &config).unwrap();
+            let opened = Keyed::<VariableIncrement>::open(file.to_bytes());
+            assert_eq!(opened.is_ok(), accepted, "{value}");
+            if let Ok(mut opened) = opened {
+                opened.insert("a").unwrap();
+                assert!(opened.contains("a"), "{value}");
             }
         }
     }

@@ -525,26 +525,9 @@ impl Kind for RankIndexed {
 
     fn build(config: &Config, hashes: &mut [u64]) -> Result<RankIndexed, BuildError> {
         let (keys, fpr) = config.check::<RankIndexed>(hashes)?;
-        let expected = "a whole number from 1 to 32";
-        let unreachable = BuildErrorKind::Unreachable {
-            kind: RankIndexed::NAME,
-            fpr,
-            least: math::quotient_fpr(1.0, *BITS.end() as u32),
-        };
         let needed = math::quotient_remainder_bits(fpr, 1.0);
-        let needed = needed.filter(|&bits| u64::from(bits) <= *BITS.end());
-        let needed = needed.ok_or(unreachable)?.max(*BITS.start() as u32);
-        let bits = match config.param::<u32>("bits", expected)? {
-            None => needed,
-            Some(bits) if !BITS.contains(&u64::from(bits)) => {
-                return Err(BuildError::parameter("bits", bits, expected));
-            }
-            Some(bits) if bits < needed => {
-                let expected = format!("at least {needed} for a rate of {fpr}");
-                return Err(BuildError::parameter("bits", bits, expected));
-            }
-            Some(bits) => bits,
-        };
+        let least = math::quotient_fpr(1.0, *BITS.end() as u32);
+        let bits = config.bits::<RankIndexed>(BITS, needed, least)?;
         let keys = keys.max(1);
         // Whole buckets round up, by less than a bucket for each bank.
         let needed = keys as f64 * (1.0 + 1.0 / MOST_BUCKETS as f64);

@@ -391,26 +391,9 @@ impl Kind for Cuckoo {
 
     fn build(config: &Config, hashes: &mut [u64]) -> Result<Cuckoo, BuildError> {
         let (keys, fpr) = config.check::<Cuckoo>(hashes)?;
-        let expected = "a whole number from 4 to 32";
+        let needed = math::cuckoo_fingerprint_bits(fpr);
         let least = math::cuckoo_fpr(*BITS.end() as u32, 1.0);
-        let unreachable = BuildErrorKind::Unreachable {
-            kind: Cuckoo::NAME,
-            fpr,
-            least,
-        };
-        let needed = math::cuckoo_fingerprint_bits(fpr).filter(|b| u64::from(*b) <= *BITS.end());
-        let needed = needed.ok_or(unreachable)?.max(*BITS.start() as u32);
-        let bits = match config.param::<u32>("bits", expected)? {
-            None => needed,
-            Some(bits) if !BITS.contains(&u64::from(bits)) => {
-                return Err(BuildError::parameter("bits", bits, expected));
-            }
-            Some(bits) if bits < needed => {
-                let expected = format!("at least {needed} for a rate of {fpr}");
-                return Err(BuildError::parameter("bits", bits, expected));
-            }
-            Some(bits) => bits,
-        };
+        let bits = config.bits::<Cuckoo>(BITS, needed, least)?;
         // One small table in a million refuses a key; the next size takes it.
         let mut room = keys;
         loop {

@@ -18,11 +18,12 @@
 //!
 //! # The way through the table
 //!
-//! First slot, step and signature come from different parts of the hash. (If the slot followed from the signature, as in
-//! a form that is often described, a key would be known by b bits in all and the rate be n/2^b: with 20 bits and a
-//! million keys, 61 %.) The number of slots has no divisor below 1000 but itself, so that a step leads through all slots,
-//! or in large tables through so many that it makes no difference. No way is followed for more than 512 slots: one so long
-//! has a probability of 0.9⁵¹² = 4·10⁻²⁴ in the fullest table, and no file can make a lookup run on.
+//! First slot and signature come from different parts of the hash, the step from the whole hash, mixed anew. (If the
+//! slot followed from the signature, as in a form that is often described, a key would be known by b bits in all and
+//! the rate be n/2^b: with 20 bits and a million keys, 61 %.) The number of slots has no divisor below 1000 but itself,
+//! so that a step leads through all slots, or in large tables through so many that it makes no difference. No way is
+//! followed for more than 512 slots: one so long has a probability of 0.9⁵¹² = 4·10⁻²⁴ in the fullest table, and no
+//! file can make a lookup run on.
 //!
 //! Ordered probing, which would end a lookup early, needs to move signatures along their way. Their step is not stored,
 //! so it cannot be done.
@@ -257,27 +258,10 @@ impl Kind for HashCompaction {
 
     fn build(config: &Config, hashes: &mut [u64]) -> Result<HashCompaction, BuildError> {
         let (keys, fpr) = config.check::<HashCompaction>(hashes)?;
-        let expected = "a whole number from 2 to 32";
         let comparisons = math::open_addressing_comparisons(LOAD, false);
-        let unreachable = BuildErrorKind::Unreachable {
-            kind: HashCompaction::NAME,
-            fpr,
-            least: comparisons / 2f64.powi(*BITS.end() as i32),
-        };
         let needed = math::hash_compaction_bits(fpr, comparisons);
-        let needed = needed.filter(|&bits| u64::from(bits) <= *BITS.end());
-        let needed = needed.ok_or(unreachable)?.max(*BITS.start() as u32);
-        let bits = match config.param::<u32>("bits", expected)? {
-            None => needed,
-            Some(bits) if !BITS.contains(&u64::from(bits)) => {
-                return Err(BuildError::parameter("bits", bits, expected));
-            }
-            Some(bits) if bits < needed => {
-                let expected = format!("at least {needed} for a rate of {fpr}");
-                return Err(BuildError::parameter("bits", bits, expected));
-            }
-            Some(bits) => bits,
-        };
+        let least = comparisons / 2f64.powi(*BITS.end() as i32);
+        let bits = config.bits::<HashCompaction>(BITS, needed, least)?;
         let (needed, most) = ((keys as f64 / LOAD).ceil().max(2.0), most_slots(bits));
         // Among any 2¹² numbers of this size many have no small divisor.
         if needed > most as f64 - 4096.0 {
