@@ -28,6 +28,8 @@ pub enum FullKind {
     Duplicates(u64),
     /// The filter is a list of parts, and has as many as it may; merging stops at fewer than growth does.
     Slices(u64),
+    /// The newest generation of a window of time has its share, this many insertions; only time begins the next.
+    Generation(u64),
     /// The filter grows, and the system gave no memory for it: these many bytes.
     Memory(u64),
 }
@@ -67,8 +69,8 @@ impl fmt::Display for Full {
             FullKind::Capacity => {
                 write!(
                     f,
-                    "the filter is full at {} keys; build a larger one (a higher capacity)",
-                    self.keys
+                    "the filter is full at {}; build a larger one (a higher capacity)",
+                    Keys(self.keys)
                 )
             }
             FullKind::Duplicates(limit) => write!(
@@ -77,15 +79,30 @@ impl fmt::Display for Full {
             ),
             FullKind::Slices(limit) => write!(
                 f,
-                "the filter holds {} keys and would need more than {limit} slices; build one from the keys of all, for a higher capacity",
-                self.keys
+                "the filter holds {} and would need more than {limit} slices; build one from the keys of all, for a higher capacity",
+                Keys(self.keys)
+            ),
+            FullKind::Generation(share) => write!(
+                f,
+                "this part of the window has its share of {}; insert after the clock's next `advance`, `make_room` by forgetting the oldest part early, or build for a higher capacity",
+                Keys(share)
             ),
             FullKind::Memory(bytes) => write!(
                 f,
-                "the filter cannot grow beyond {} keys: the system has no {bytes} bytes; free some memory and insert again",
-                self.keys
+                "the filter cannot grow beyond {}: the system has no {bytes} bytes; free some memory and insert again",
+                Keys(self.keys)
             ),
         }
+    }
+}
+
+/// A number of keys in words.
+pub(crate) struct Keys(pub(crate) u64);
+
+impl fmt::Display for Keys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plural = if self.0 == 1 { "" } else { "s" };
+        write!(f, "{} key{plural}", self.0)
     }
 }
 
@@ -269,7 +286,8 @@ impl fmt::Display for BuildError {
             BuildErrorKind::Full(full) => write!(f, "not all keys fit: {full}"),
             BuildErrorKind::Attempts { keys, attempts } => write!(
                 f,
-                "{attempts} attempts at building from {keys} keys failed; if the hashes are your own, check that they are spread over 64 bits"
+                "{attempts} attempts at building from {} failed; if the hashes are your own, check that they are spread over 64 bits",
+                Keys(*keys)
             ),
         }
     }

@@ -46,7 +46,7 @@ pub struct Estimate {
 
 /// What two Bloom filters have in common; see [`Bloom::overlap`].
 ///
-/// Estimates are `None` where a filter that they need has all bits set, so that any number of keys could be in.
+/// Numbers of keys come with their standard errors, ratios without. Estimates are `None` where a filter that they need has all bits set, so that any number of keys could be in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overlap {
     bits: u64,
@@ -167,7 +167,8 @@ impl Bloom {
     ///
     /// It is *not* the filter of the intersection, but one with more bits: its rate is at most that of either, yet above
     /// that of a filter of the common keys alone. [`len`](crate::Filter::len) is the estimate of [`Overlap::intersection`],
-    /// rounded, as nobody counted; where it cannot be made, the smaller of the two counts.
+    /// rounded, as nobody counted; where it cannot be made, the smaller of the two counts. It is 0 only where no bit is
+    /// set.
     ///
     /// # Errors
     ///
@@ -193,7 +194,8 @@ impl Bloom {
         let fewer = self.len.min(other.len);
         both.len = overlap
             .intersection()
-            .map_or(fewer, |estimate| estimate.keys.round() as u64);
+            .map_or(fewer, |estimate| estimate.keys.round() as u64)
+            .max(u64::from(overlap.ones[2] > 0));
         Ok(both)
     }
 
@@ -353,7 +355,15 @@ mod tests {
         );
         let nothing = empty.overlap(&empty).unwrap();
         assert_eq!((nothing.jaccard(), nothing.containment()), (None, None));
-        assert_eq!(full.intersection(&full).unwrap().len(), 0);
+        assert_eq!(full.intersection(&full).unwrap().len(), 1);
+        assert_eq!(full.intersection(&empty).unwrap().len(), 0);
+        // Two keys that share a bit by chance: something is in, so it is not empty.
+        let one = |hash| of_shape(64, 3, [mix64(hash)]);
+        let meets = |&i: &u64| one(0).overlap(&one(i)).unwrap().ones[2] == 1;
+        let both = one(0)
+            .intersection(&one((1..).find(meets).unwrap()))
+            .unwrap();
+        assert!(both.len() == 1 && !both.is_empty() && both.ones() == 1);
     }
 
     #[test]

@@ -74,6 +74,9 @@ pub struct Atomic<F> {
     k: u32,
     /// Insertions, spread by hash.
     inserted: [Line<AtomicU64>; COUNTERS],
+    /// Insertions into the plain filters that were taken in. Those may say any number, so this one stops at 2⁶⁴ − 1;
+    /// the others count what was done here.
+    taken: AtomicU64,
     plain: PhantomData<fn() -> F>,
 }
 
@@ -200,14 +203,13 @@ impl<F: BitWords> Atomic<F> {
     pub fn from_plain(plain: &F) -> Result<Atomic<F>, BuildError> {
         let (words, k) = plain.parts();
         let inserted = std::array::from_fn(|_| Line::of(&[]));
-        let filter = Atomic {
+        Ok(Atomic {
             words: Words::of(words)?,
             k,
             inserted,
+            taken: AtomicU64::new(plain.len()),
             plain: PhantomData,
-        };
-        filter.inserted[0].0[0].store(plain.len(), Ordering::Relaxed);
-        Ok(filter)
+        })
     }
 
     /// Inserts a hash; any number of threads may do so at a time.
@@ -246,7 +248,9 @@ impl<F: BitWords> Atomic<F> {
     pub fn merge(&self, other: &F) -> Result<(), MergeError> {
         other.has_shape(self.words.len as u64, self.k)?;
         self.words.set(other.parts().0.iter().copied().enumerate());
-        self.inserted[0].0[0].fetch_add(other.len(), Ordering::Relaxed);
+        let more = |taken: u64| Some(taken.saturating_add(other.len()));
+        let relaxed = Ordering::Relaxed;
+        let _always = self.taken.fetch_update(relaxed, relaxed, more);
         Ok(())
     }
 
@@ -282,7 +286,7 @@ impl<F: BitWords> Filter for Atomic<F> {
 
     fn len(&self) -> u64 {
         let counters = self.inserted.iter().map(|line| line.0[0].get());
-        counters.fold(0, u64::saturating_add)
+        counters.fold(self.taken.get(), u64::saturating_add)
     }
 
     fn size_in_bytes(&self) -> usize {
@@ -467,6 +471,25 @@ mod tests {
     #[test]
     fn many_threads_make_the_split_block_filter_of_one() {
         threads_are_as_one::<SplitBlock512>();
+    }
+
+    #[test]
+    fn the_number_of_insertions_stops_at_the_most() {
+        let mut plain = Bloom::build(&Config::new(100), &mut []).unwrap();
+        plain.len = u64::MAX - 1;
+        let (most, one) = (Atomic::from_plain(&plain).unwrap(), [mix64(1)]);
+        most.insert_batch(&one);
+        assert_eq!(most.len(), u64::MAX);
+        most.insert(one[0]);
+        most.merge(&plain).unwrap();
+        assert_eq!(
+            (most.len(), most.snapshot().unwrap().len()),
+            (u64::MAX, u64::MAX)
+        );
+        // All counters, whatever the hash is counted by.
+        let most = Atomic::from_plain(&plain).unwrap();
+        (0..64).for_each(|hash| most.insert(hash));
+        assert_eq!(most.len(), u64::MAX);
     }
 
     #[test]

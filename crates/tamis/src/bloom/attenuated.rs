@@ -27,7 +27,8 @@
 //!
 //! # Cost
 //!
-//! m bytes for each edge. A level of fill φ errs with φᵏ, and some level of an edge with 1 − Π(1 − φᵢᵏ)
+//! m bytes for each edge, whatever the depth: at D = 8 the D·m bits of the levels, at D = 4 twice those. A message has 16
+//! bytes more, which tell its shape. A level of fill φ errs with φᵏ, and some level of an edge with 1 − Π(1 − φᵢᵏ)
 //! ([`math::attenuated_fpr`]). Level i unites up to degreeⁱ sets, so size the filter for the deepest level that is to be
 //! believed, and look at [`overfull`](Attenuated::overfull).
 //!
@@ -42,6 +43,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::bits::low_mask;
 use crate::bloom::{Bloom, positions};
 use crate::config::Config;
 use crate::error::{BuildError, Full, MergeError};
@@ -74,6 +76,9 @@ pub struct Attenuated {
     edges: BTreeMap<u64, Vec<u8>>,
     depth: u32,
 }
+
+/// Bytes that tell a message's shape.
+const HEAD: usize = 16;
 
 impl Attenuated {
     /// A level as full as this answers too often: at k = 7, with 2.8 % instead of 0.8 %.
@@ -137,10 +142,22 @@ impl Attenuated {
         Ok(())
     }
 
-    /// What to send to a neighbour: this node's set, and what the other edges told, a level deeper. A byte for each place.
+    /// What a message begins with: the bits as 8 bytes, `k` and the depth as 4 each, the lowest first.
+    fn head(&self) -> [u8; HEAD] {
+        let [bits, k, depth] = [
+            self.local.bits(),
+            u64::from(self.local.k()),
+            u64::from(self.depth),
+        ];
+        u128::to_le_bytes(u128::from(bits) | u128::from(k) << 64 | u128::from(depth) << 96)
+    }
+
+    /// What to send to a neighbour: the shape, then this node's set, and what the other edges told, a level deeper. A byte
+    /// for each place.
     pub fn message(&self, edge: u64) -> Vec<u8> {
-        let bytes = self.local.bits() as usize;
-        let mut message = vec![0; bytes];
+        let mut whole = self.head().to_vec();
+        whole.resize(HEAD + self.local.bits() as usize, 0);
+        let message = &mut whole[HEAD..];
         for (_, levels) in self.edges.iter().filter(|(name, _)| **name != edge) {
             for (byte, heard) in message.iter_mut().zip(levels) {
                 *byte |= heard;
@@ -153,24 +170,34 @@ impl Attenuated {
         for (byte, own) in message.iter_mut().zip(bits) {
             *byte = (*byte << 1 | own) & seen;
         }
-        message
+        whole
     }
 
     /// Takes a neighbour's [`message`](Attenuated::message) in place of its last one.
     ///
     /// # Errors
     ///
-    /// [`MergeError`] when it is from a node of another shape; nothing has changed then.
+    /// [`MergeError`] when it is from a node of another shape, or no message; nothing has changed then.
     pub fn receive(&mut self, edge: u64, message: &[u8]) -> Result<(), MergeError> {
-        MergeError::unless_equal("bits", self.local.bits(), message.len() as u64)?;
-        let deepest = message.iter().fold(0, |all, byte| all | byte);
+        let expected = self.local.bits() + HEAD as u64;
+        let bytes = message.len() as u64;
+        let Some((head, levels)) = message.split_first_chunk::<HEAD>() else {
+            return MergeError::unless_equal("the message's bytes", expected, bytes);
+        };
+        let [ours, theirs] = [self.head(), *head].map(u128::from_le_bytes);
+        for (name, from, width) in [("bits", 0, 64), ("k", 64, 32), ("depth", 96, 32)] {
+            let field = |head: u128| (head >> from) as u64 & low_mask(width);
+            MergeError::unless_equal(name, field(ours), field(theirs))?;
+        }
+        MergeError::unless_equal("the message's bytes", expected, bytes)?;
+        let deepest = levels.iter().fold(0, |all, byte| all | byte);
         let depth = u8::BITS - deepest.leading_zeros();
         MergeError::unless_equal(
             "depth",
             u64::from(self.depth),
             u64::from(depth.max(self.depth)),
         )?;
-        self.edges.insert(edge, message.to_vec());
+        self.edges.insert(edge, levels.to_vec());
         Ok(())
     }
 
@@ -378,12 +405,45 @@ mod tests {
     }
 
     #[test]
+    fn nodes_that_differ_in_one_thing_refuse_each_other_by_its_name() {
+        // The first three have 64 bits; the second has another k, the third also another depth.
+        let nodes = [(40, 0.5, 4), (2, 1e-4, 4), (2, 1e-4, 3), (1000, 0.5, 4)]
+            .map(|(keys, fpr, depth)| Attenuated::new(keys, fpr, depth).unwrap());
+        let shape = |node: &Attenuated| (node.local.bits(), node.local.k(), node.depth);
+        for (a, ours) in nodes.iter().enumerate() {
+            for (b, theirs) in nodes.iter().enumerate() {
+                let mut node = ours.clone();
+                let answer = node.receive(1, &theirs.message(0));
+                let (x, y) = (shape(ours), shape(theirs));
+                let name = match () {
+                    () if x.0 != y.0 => "in bits (",
+                    () if x.1 != y.1 => "in k (",
+                    () if x.2 != y.2 => "in depth (",
+                    () => {
+                        assert!(a == b && answer.is_ok());
+                        continue;
+                    }
+                };
+                let error = answer.unwrap_err().to_string();
+                assert!(error.contains(name) && node.edges.is_empty(), "{error}");
+            }
+        }
+        assert_eq!([0, 1, 2].map(|i| shape(&nodes[i]).0), [64; 3]);
+    }
+
+    #[test]
     fn crowded_levels_are_named_and_foreign_messages_refused() {
         let mut node = Attenuated::new(100, 0.01, 2).unwrap();
         let places = node.local.bits() as usize;
-        let mut message = vec![0b10; places];
-        message[..places / 4].fill(0b01);
-        node.receive(7, &message).unwrap();
+        let message = |levels: Vec<u8>| [node.head().to_vec(), levels].concat();
+        let mut levels = vec![0b10; places];
+        levels[..places / 4].fill(0b01);
+        let (good, long, deep) = (
+            message(levels),
+            message(vec![0; places + 64]),
+            message(vec![0b100; places]),
+        );
+        node.receive(7, &good).unwrap();
         assert_eq!(
             node.fills(7),
             Some(vec![
@@ -393,12 +453,16 @@ mod tests {
         );
         assert_eq!(node.overfull(Attenuated::CROWDED), [(7, 1)]);
         for (foreign, what) in [
-            (vec![0; places + 64], "bits"),
-            (vec![0b100; places], "depth"),
+            (long, "the message's bytes"),
+            (deep, "depth"),
+            (Vec::new(), "the message's bytes"),
+            (good[..HEAD - 1].to_vec(), "the message's bytes"),
+            (good[..good.len() - 1].to_vec(), "the message's bytes"),
         ] {
             let error = node.receive(7, &foreign).unwrap_err().to_string();
             assert!(error.contains(what), "{error}");
         }
+        assert_eq!(&node.edges[&7], &good[HEAD..], "nothing has changed");
         assert!(
             node.replace_local(Attenuated::new(1000, 0.01, 2).unwrap().local)
                 .is_err()

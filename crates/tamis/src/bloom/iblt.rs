@@ -24,9 +24,12 @@
 //!
 //! # What can go wrong
 //!
-//! - More differences than cells for them: [`list`](Iblt::list) says [`Incomplete`], with what it has found. No key in it
-//!   is wrong: a cell is taken as pure only if the check of its 32 bits agrees and the key belongs in that cell.
-//! - A key inserted twice into one table cancels itself in `keys`, and can never be listed. Insert each key once.
+//! - More differences than cells for them: [`list`](Iblt::list) says [`Incomplete`], with what it has found. A cell
+//!   is taken as pure only if the check of its 32 bits agrees and the key belongs in that cell, so a cell of several keys
+//!   passes for pure with a probability below 2⁻³². But for that no key in the list is wrong, *if each key is in at most
+//!   once on a side*.
+//! - A key inserted twice cancels itself in `keys` and leaves 2 in the count. It can never be listed, and it makes others
+//!   wrong: where x came twice and y was deleted, their common cell says that y was inserted. Insert each key once.
 //!
 //! # Cost
 //!
@@ -49,14 +52,16 @@ use std::collections::VecDeque;
 use std::error::Error;
 use std::fmt;
 
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
 use crate::bits::mix64;
 use crate::bloom::positions;
-use crate::error::{BuildError, BuildErrorKind, MergeError};
+use crate::error::{BuildError, BuildErrorKind, DecodeError, DecodeErrorKind, Keys, MergeError};
 use crate::math;
 
 /// An invertible Bloom lookup table of 64-bit keys: insert, delete, subtract, and list what is left.
 ///
-/// Two sets are reconciled by the table of one:
+/// Two sets are reconciled by the table of one, sent to the other. No key may be in a set twice.
 ///
 /// ```
 /// use tamis::Iblt;
@@ -64,10 +69,13 @@ use crate::math;
 /// let (ours, theirs) = (0..10_000u64, 7..10_005u64);
 /// let mut table = Iblt::new(20)?;
 /// ours.for_each(|key| table.insert(key));
-/// let mut received = Iblt::new(20)?;
-/// theirs.for_each(|key| received.insert(key));
 ///
-/// table.subtract(&received)?;
+/// let message = {
+///     let mut table = Iblt::new(20)?;
+///     theirs.for_each(|key| table.insert(key));
+///     table.to_bytes()
+/// };
+/// table.subtract(&Iblt::from_bytes(&message)?)?;
 /// let difference = table.list()?;
 /// assert_eq!(difference.inserted, [0, 1, 2, 3, 4, 5, 6]);
 /// assert_eq!(difference.deleted, [10_000, 10_001, 10_002, 10_003, 10_004]);
@@ -114,7 +122,8 @@ pub enum Lookup {
 /// A table with too few cells for what is in it; some keys could not be listed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Incomplete {
-    /// The keys that could. None is wrong; some are missing.
+    /// The keys that could. Some are missing; none is wrong, if each key came at most once on a side and no check of 32
+    /// bits agreed by chance.
     pub listed: Difference,
     /// Cells that still hold keys.
     pub cells_left: u64,
@@ -125,7 +134,8 @@ impl fmt::Display for Incomplete {
         let listed = self.listed.inserted.len() + self.listed.deleted.len();
         write!(
             f,
-            "only {listed} keys could be listed, {} cells hold more than can be told apart; make tables for more differences",
+            "only {} could be listed, {} of the cells hold more than can be told apart; make tables for more differences",
+            Keys(listed as u64),
             self.cells_left
         )
     }
@@ -136,6 +146,12 @@ impl Error for Incomplete {}
 /// Subtables: below 3 nothing peels, above 16 everything costs more.
 const TABLES: std::ops::RangeInclusive<u32> = 3..=16;
 const MOST_CELLS: u64 = 1 << 32;
+/// What a table's bytes start with.
+const SIGNATURE: [u8; 8] = *b"tamisibl";
+/// Bytes before the cells: the signature, the cells, k and the seed.
+const HEAD: usize = 32;
+const CELL: usize = 16;
+const SUM_SEED: u64 = u64::from_le_bytes(SIGNATURE);
 
 impl Iblt {
     /// An empty table from which up to so many keys are listed with a probability of 99.9 %.
@@ -279,6 +295,79 @@ impl Iblt {
             ours.count = counts(ours.count, theirs.count);
         }
         Ok(())
+    }
+
+    /// The table as bytes, to be sent.
+    ///
+    /// The signature `tamisibl`, then as 64-bit numbers, the lowest byte first, the cells, `k` and the seed; for each cell
+    /// the keys (8 bytes), the checks and the count (4 each); last the XXH3-64 of all that under the seed `tamisibl`.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(HEAD + CELL * self.cells.len() + 8);
+        bytes.extend(SIGNATURE);
+        for field in [self.cells(), u64::from(self.k), self.seed] {
+            bytes.extend(field.to_le_bytes());
+        }
+        for cell in &self.cells {
+            bytes.extend(cell.keys.to_le_bytes());
+            bytes.extend(cell.checks.to_le_bytes());
+            bytes.extend(cell.count.to_le_bytes());
+        }
+        bytes.extend(xxh3_64_with_seed(&bytes, SUM_SEED).to_le_bytes());
+        bytes
+    }
+
+    /// The table of these bytes, whoever sent them.
+    ///
+    /// # Errors
+    ///
+    /// [`DecodeError`] when they are not what [`to_bytes`](Self::to_bytes) makes, or there is no memory for the table. The
+    /// checksum finds damage, not malice: a sender can make a table of whatever keys it likes.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Iblt, DecodeError> {
+        let got = bytes.len() as u64;
+        if !bytes.starts_with(&SIGNATURE) {
+            return Err(DecodeErrorKind::NotAFilter.into());
+        }
+        let whole = bytes.split_last_chunk::<8>();
+        let Some((body, sum)) = whole.filter(|(body, _)| body.len() >= HEAD) else {
+            let expected = (HEAD + 8) as u64;
+            return Err(DecodeErrorKind::Length { expected, got }.into());
+        };
+        let (head, rest) = body.split_at(HEAD);
+        let words = head.as_chunks::<8>().0;
+        let [cells, k, seed] = [1, 2, 3].map(|i| u64::from_le_bytes(words[i]));
+        let tables = u32::try_from(k).ok().filter(|k| TABLES.contains(k));
+        let tables = tables.ok_or_else(|| DecodeError::invalid("k", k, "3 to 16"))?;
+        if cells == 0 || cells > MOST_CELLS.next_multiple_of(k) || !cells.is_multiple_of(k) {
+            let expected = format!("a multiple of {k} from {k} to 2^32 or just above");
+            return Err(DecodeError::invalid("cells", cells, expected));
+        }
+        let expected = cells * CELL as u64 + (HEAD + 8) as u64;
+        if expected != got {
+            return Err(DecodeErrorKind::Length { expected, got }.into());
+        }
+        if xxh3_64_with_seed(body, SUM_SEED) != u64::from_le_bytes(*sum) {
+            let (part, offset) = ("table", 0);
+            return Err(DecodeErrorKind::Checksum { part, offset }.into());
+        }
+        // The bytes are there, so the memory asked for is no more than theirs.
+        let mut table = Vec::new();
+        let memory = cells * size_of::<Cell>() as u64;
+        table
+            .try_reserve_exact(rest.len() / CELL)
+            .map_err(|_| DecodeErrorKind::Memory { bytes: memory })?;
+        table.extend(rest.as_chunks::<CELL>().0.iter().map(|cell| {
+            let bits = u128::from_le_bytes(*cell);
+            Cell {
+                keys: bits as u64,
+                checks: (bits >> 64) as u32,
+                count: (bits >> 96) as i32,
+            }
+        }));
+        Ok(Iblt {
+            cells: table,
+            k: tables,
+            seed,
+        })
     }
 
     /// Lists all keys that are in the table.
@@ -459,9 +548,74 @@ mod tests {
         assert_eq!(incomplete.listed.inserted, [7]);
         assert_eq!(incomplete.cells_left, 5);
         assert!(
-            incomplete.to_string().contains("only 1 keys"),
+            incomplete.to_string().contains("only 1 key could"),
             "{incomplete}"
         );
+    }
+
+    #[test]
+    fn a_key_that_is_in_twice_makes_others_wrong_as_the_essay_says() {
+        let wrong = |seed: &u64| {
+            let mut table = Iblt::with_shape(20, 4, *seed).unwrap();
+            table.insert(1);
+            table.insert(1);
+            table.delete(2);
+            matches!(table.list(), Err(e) if e.listed.inserted == [2])
+        };
+        assert!((0..200).any(|seed| wrong(&seed)));
+    }
+
+    #[test]
+    fn bytes_make_the_table_again_and_damaged_ones_none() {
+        for (cells, k, seed) in [(1, 3, 0), (40, 4, 7), (100, 16, u64::MAX)] {
+            let mut table = Iblt::with_shape(cells, k, seed).unwrap();
+            (0..50).for_each(|i| table.insert(mix64(i)));
+            (50..90).for_each(|i| table.delete(mix64(i)));
+            let bytes = table.to_bytes();
+            assert_eq!(bytes.len() as u64, 40 + 16 * table.cells());
+            let again = Iblt::from_bytes(&bytes).unwrap();
+            assert!(again == table && again.to_bytes() == bytes);
+            for end in 0..bytes.len() {
+                assert!(Iblt::from_bytes(&bytes[..end]).is_err(), "cut at {end}");
+            }
+            for bit in 0..8 * bytes.len() {
+                let mut damaged = bytes.clone();
+                damaged[bit / 8] ^= 1 << (bit % 8);
+                assert!(Iblt::from_bytes(&damaged).is_err(), "bit {bit}");
+            }
+            assert!(Iblt::from_bytes(&[&bytes[..], &[0]].concat()).is_err());
+        }
+        // Forged: the checksum agrees, the shape is none.
+        let bytes = Iblt::with_shape(12, 4, 0).unwrap().to_bytes();
+        for (at, value, what) in [
+            (8, 0, "cells is 0"),
+            (8, 13, "cells is 13"),
+            (8, u64::MAX, "cells is"),
+            (8, u64::MAX - 3, "cells is"),
+            (8, 1 << 32, "cut short"),
+            (8, 8, "bytes follow"),
+            (16, 0, "k is 0"),
+            (16, 2, "k is 2"),
+            (16, 4 | 1 << 32, "k is"),
+            (16, 17, "k is 17"),
+        ] {
+            let mut forged = bytes.clone();
+            forged[at..at + 8].copy_from_slice(&u64::to_le_bytes(value));
+            let end = forged.len() - 8;
+            let sum = xxh3_64_with_seed(&forged[..end], SUM_SEED);
+            forged[end..].copy_from_slice(&sum.to_le_bytes());
+            let error = Iblt::from_bytes(&forged).unwrap_err().to_string();
+            assert!(error.contains(what), "{what}: {error}");
+        }
+        // Any cells are a table, and listing ends.
+        let mut wild = bytes;
+        for (i, byte) in wild[HEAD..].iter_mut().enumerate() {
+            *byte = mix64(i as u64) as u8;
+        }
+        let end = wild.len() - 8;
+        let sum = xxh3_64_with_seed(&wild[..end], SUM_SEED);
+        wild[end..].copy_from_slice(&sum.to_le_bytes());
+        assert!(Iblt::from_bytes(&wild).unwrap().list().is_err());
     }
 
     #[test]

@@ -23,8 +23,10 @@
 //! A slice that is taken anew still has the bits of its last generation. Clearing it at once would make one insertion in
 //! n/G wait for the whole array. Instead every insertion clears the next block of 64 fields, and any other block that it
 //! sets a bit in. A flag for each block tells whether it is clear; what the newest slice says elsewhere does not count.
-//! The flags' meaning alternates with each generation, so that none need resetting. No insertion clears more than k + 1
-//! blocks.
+//! The flags' meaning alternates with each generation, so that none need resetting. No insertion clears more than k + s
+//! blocks, s = ⌈(m/64) / (n/G)⌉ for m places: s is 1 while there are no more than 64 places for each key of a generation,
+//! which takes rates below 10⁻¹² to exceed where a generation has hundreds. Only [`advance`](Sliding::advance) and
+//! [`make_room`](Sliding::make_room), which end a generation before it has its share, clear all that is left of it.
 //!
 //! # Cost
 //!
@@ -37,6 +39,8 @@
 //! With `seconds` a generation ends by the clock, which the caller reads and hands to [`advance`](Sliding::advance), so
 //! that tests and replays own the time. Capacity is then the most that a window is to hold, and a generation takes its
 //! share of it: the insertion after that is refused ([`Full`]), never taken at the price of the rate or of the window.
+//! Keys that the filter is built from came at one time, so all of them are in one generation, and the share is as many
+//! where it would be fewer.
 //! [`make_room`](Sliding::make_room) gives up the oldest generation instead, and [`covered`](Sliding::covered) says how
 //! far back the answers then reach.
 //!
@@ -125,7 +129,7 @@ pub struct Sliding {
 /// Where `state` holds the number of generations begun, modulo twice the slices: modulo the slices it is the number of
 /// the newest slice, and it is even or odd as the generation is.
 const RING: usize = 0;
-/// The insertions of the newest generation.
+/// The insertions of the newest generation, and no more than its share where a merge brought more.
 const TURN: usize = 1;
 /// The last reading of the clock, in nanoseconds.
 const CLOCK: usize = 2;
@@ -200,8 +204,7 @@ impl Sliding {
     }
 
     /// How far back from the clock's last reading answers reach: what was inserted less long ago is found. Shorter than
-    /// the window only after [`make_room`](Sliding::make_room), or after building from more keys than one generation
-    /// takes. `None` where insertions are counted.
+    /// the window only after [`make_room`](Sliding::make_room). `None` where insertions are counted.
     pub fn covered(&self) -> Option<Duration> {
         let window = self.window_time()?;
         match self.state[SINCE] {
@@ -359,7 +362,7 @@ impl Insert for Sliding {
     /// Never refused where insertions are counted; in a window of time when the generation has its share.
     fn insert(&mut self, hash: u64) -> Result<(), Full> {
         if self.is_full() {
-            return Err(Full::new(FullKind::Capacity, self.len()));
+            return Err(Full::new(FullKind::Generation(self.share), self.len()));
         }
         self.put(hash);
         Ok(())
@@ -367,11 +370,13 @@ impl Insert for Sliding {
 }
 
 impl Merge for Sliding {
-    /// Unites generations of equal age. What either holds stays for as many insertions more, or as long, as it would
-    /// have stayed there. Two full windows make one of twice the keys, so the rate is above the one asked for until they
-    /// have passed.
+    /// Unites generations of equal age; the newest then has the insertions of both, and ends when they are its share.
+    /// So a key stays for a window of insertions, those of the other's newest generation among them, and is gone after
+    /// a window and the slack, however often there is a merge. Two full windows make one of twice the keys, so the rate
+    /// is above the one asked for until they have passed.
     ///
-    /// Windows of time merge when their clocks are in the same generation.
+    /// Windows of time merge when their clocks are in the same generation; each key stays as long as it would have. The
+    /// newest generation is full when it has its share from both.
     fn merge(&mut self, other: &Sliding) -> Result<(), MergeError> {
         let width = self.fields.width();
         MergeError::unless_equal("places", self.places, other.places)?;
@@ -394,7 +399,8 @@ impl Merge for Sliding {
             self.fields.set(place, self.fields.get(place) | turned);
         }
         let state = self.state.make_mut();
-        state[TURN] = state[TURN].min(other.state[TURN]);
+        let turn = state[TURN].saturating_add(other.state[TURN]);
+        state[TURN] = turn.min(self.share);
         state[CLOCK] = state[CLOCK].max(other.state[CLOCK]);
         state[SINCE] = state[SINCE].max(other.state[SINCE]);
         let slices = state[SLICES..].as_chunks_mut::<2>().0;
@@ -435,7 +441,11 @@ impl Kind for Sliding {
         if let Some(seconds) = seconds.filter(|s| !(1..=MOST_SECONDS).contains(s)) {
             return Err(BuildError::parameter("seconds", seconds, expected));
         }
-        let share = keys.max(1).div_ceil(u64::from(generations));
+        let mut share = keys.max(1).div_ceil(u64::from(generations));
+        if seconds.is_some() {
+            // All come at the clock's first reading, and only the newest generation stays for a whole window.
+            share = share.max(hashes.len() as u64);
+        }
         let part = math::share_of_fpr(fpr, generations + 1);
         let size = math::bloom_size(share, part).filter(|&(places, _)| places <= MOST_PLACES);
         let (places, k) = size.ok_or(BuildErrorKind::TooLarge {
@@ -454,12 +464,7 @@ impl Kind for Sliding {
             seconds: seconds.unwrap_or(0),
             newest: 1,
         };
-        if filter.seconds == 0 {
-            filter.insert_batch(hashes)?;
-        } else {
-            // All at the clock's first reading: they may take the shares of all generations.
-            hashes.iter().for_each(|&hash| filter.put(hash));
-        }
+        filter.insert_batch(hashes)?;
         Ok(filter)
     }
 
@@ -520,11 +525,11 @@ impl Sliding {
             return wrong("generations begun", ring, "less than twice the slices");
         }
         let newest = self.state[SLICES + 2 * (ring % width) as usize];
-        if turn > self.share || turn > newest {
+        if turn != newest.min(self.share) {
             return wrong(
                 "turn",
                 turn,
-                "no more than the share and the newest slice's insertions",
+                "the newest slice's insertions, or the share if that is less",
             );
         }
         let held = self.counts().try_fold(0u64, u64::checked_add);
@@ -647,17 +652,31 @@ mod tests {
 
     #[test]
     fn no_insertion_sweeps_more_than_its_blocks() {
-        let mut filter = window(&Config::new(100_000));
-        let mut before = filter.swept.to_vec();
-        for i in 0..300_000 {
-            filter.insert(mix64(i)).unwrap();
-            let flips = before.iter().zip(&*filter.swept);
-            let swept: u32 = flips.map(|(a, b)| (a ^ b).count_ones()).sum();
-            assert!(swept <= filter.k + 1, "insertion {i} swept {swept}");
-            before.copy_from_slice(&filter.swept);
+        for (n, fpr, step) in [
+            (100_000, 0.01, 1),
+            (1000, 1e-12, 1),
+            (1000, 1.5e-13, 2),
+            (100, 1e-15, 2),
+        ] {
+            let mut filter = window(&Config::new(n).fpr(fpr));
+            assert_eq!(filter.step, step, "{fpr}");
+            let mut before = filter.swept.to_vec();
+            let mut most = 0;
+            for i in 0..3 * n {
+                filter.insert(mix64(i)).unwrap();
+                let flips = before.iter().zip(&*filter.swept);
+                let swept: u32 = flips.map(|(a, b)| (a ^ b).count_ones()).sum();
+                assert!(
+                    u64::from(swept) <= u64::from(filter.k) + step,
+                    "insertion {i} swept {swept}"
+                );
+                most = most.max(swept);
+                before.copy_from_slice(&filter.swept);
+            }
+            assert!(n < 1000 || most >= filter.k - filter.k / 8, "{most}");
+            let newest = filter.counts().max().unwrap();
+            assert_eq!((newest, filter.len()), (n / 4, n + n / 4));
         }
-        let newest = filter.counts().max().unwrap();
-        assert_eq!((newest, filter.len()), (25_000, 125_000));
     }
 
     #[test]
@@ -753,6 +772,83 @@ mod tests {
     }
 
     #[test]
+    fn keys_that_a_window_of_time_is_built_from_stay_for_all_of_it() {
+        for (capacity, keys, share) in
+            [(400, 400, 400), (400, 90, 100), (0, 7, 7), (2000, 400, 500)]
+        {
+            let mut hashes: Vec<u64> = (0..keys).map(mix64).collect();
+            let config = Config::new(capacity).set("seconds", 40);
+            let mut filter = Sliding::build(&config, &mut hashes).unwrap();
+            assert_eq!((filter.share, filter.len()), (share, keys));
+            for second in 0..=40 {
+                filter.advance(second * SECOND);
+                assert!(hashes.iter().all(|&hash| filter.contains(hash)), "{second}");
+                assert_eq!(filter.covered(), Some(40 * SECOND));
+                assert!(filter.fpr() <= 0.01);
+            }
+            filter.advance(50 * SECOND);
+            assert!(filter.is_empty() && filter.covered() == Some(40 * SECOND));
+        }
+    }
+
+    #[test]
+    fn a_full_generation_says_what_may_be_done() {
+        let mut filter = window(&Config::new(4).set("seconds", 40));
+        filter.insert(1).unwrap();
+        let full = filter.insert(2).unwrap_err();
+        assert_eq!((full.kind(), full.keys()), (FullKind::Generation(1), 1));
+        let said = full.to_string();
+        assert!(
+            ["`advance`", "`make_room`", "1 key;"]
+                .iter()
+                .all(|part| said.contains(part)),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn however_often_there_is_a_merge_keys_leave_after_the_slack() {
+        // Keys of the other at each merge, the insertions between merges.
+        for (theirs, every) in [(0, 90), (1, 90), (30, 7), (0, 1), (100, 40), (101, 400)] {
+            let mut filter = window(&Config::new(400).fpr(1e-9));
+            for i in 1..4000u64 {
+                filter.insert(mix64(i)).unwrap();
+                if i % every == 0 {
+                    let (len, turn, fpr) = (filter.len(), filter.state[TURN], filter.fpr());
+                    let mut other = window(&Config::new(400).fpr(1e-9));
+                    (0..theirs).for_each(|j| other.insert(mix64((j + 1) << 32 | i)).unwrap());
+                    filter.merge(&other).unwrap();
+                    assert_eq!(filter.len(), len + theirs);
+                    let same = (filter.state[TURN], filter.fpr()) == (turn, fpr);
+                    assert!(same || theirs > 0, "an empty one changes nothing");
+                }
+                let newest = filter.state[SLICES + 2 * filter.newest.trailing_zeros() as usize];
+                assert_eq!(filter.state[TURN], newest.min(100));
+                assert!(newest <= 100 + 100, "as much again by one merge");
+                let gone = i.saturating_sub(500);
+                assert!(
+                    i <= 500 || !filter.contains(mix64(gone)),
+                    "{theirs} {every}: {i}"
+                );
+                assert!(theirs > 0 || filter.contains(mix64(i.saturating_sub(399).max(1))));
+            }
+            assert!(theirs > 0 || (filter.len() <= 500 && filter.fpr() < 3e-9));
+        }
+        // A window of time takes its share and no more, from whom ever.
+        let config = Config::new(400).set("seconds", 40);
+        let (mut filter, empty) = (window(&config), window(&config));
+        let mut other = empty.clone();
+        (0..30).for_each(|i| other.insert(mix64(1 << 32 | i)).unwrap());
+        filter.merge(&other).unwrap();
+        let mut taken = 0;
+        for i in 0..1000 {
+            taken += u32::from(filter.insert(mix64(i)).is_ok());
+            filter.merge(&empty).unwrap();
+        }
+        assert_eq!((taken, filter.len()), (70, 100));
+    }
+
+    #[test]
     fn merged_windows_keep_what_either_held_for_as_long() {
         for (ours, theirs) in [
             (1730u64, 250u64),
@@ -765,17 +861,19 @@ mod tests {
             let (mut a, mut b) = (window(&config), window(&config));
             (0..ours).for_each(|i| a.insert(mix64(i)).unwrap());
             (0..theirs).for_each(|i| b.insert(mix64(1 << 32 | i)).unwrap());
-            let (held, turn) = (a.len() + b.len(), b.state[TURN]);
+            let (held, our_turn, turn) = (a.len() + b.len(), a.state[TURN], b.state[TURN]);
             a.merge(&b).unwrap();
             assert_eq!((a.len(), b.state[TURN]), (held, turn));
+            // A window of insertions, those of the other's newest generation among them.
             for more in 0..1000u64 {
-                let kept = |n: u64| n.saturating_sub(1000 - more)..n;
+                let kept =
+                    |n: u64, other| n.saturating_sub(1000u64.saturating_sub(more + other))..n;
                 assert!(
-                    kept(ours).all(|i| a.contains(mix64(i))),
+                    kept(ours, turn).all(|i| a.contains(mix64(i))),
                     "{ours}, {theirs}: {more}"
                 );
                 assert!(
-                    kept(theirs).all(|i| a.contains(mix64(1 << 32 | i))),
+                    kept(theirs, our_turn).all(|i| a.contains(mix64(1 << 32 | i))),
                     "{ours}, {theirs}: {more}"
                 );
                 a.insert(mix64(1 << 33 | more)).unwrap();
