@@ -556,7 +556,11 @@ mod tests {
         assert!(open(&|f| f.active = RankIndexed::with_bits(160, 13).unwrap()).is_err());
         assert!(open(&|f| f.first = 40).is_err());
         // The last key is in the active part; once more, it would be there twice.
-        assert!(open(&|f| f.active.insert(mix64(149)).unwrap()).is_err());
+        let twice = |f: &mut Compacting| {
+            f.active.insert(mix64(149)).unwrap();
+            f.len += 1;
+        };
+        assert!(open(&twice).is_err());
         assert!(open(&|f| f.runs[0].bits = 33).is_err());
         assert!(open(&|f| f.runs[1].chains = 0).is_err());
         assert!(open(&|f| f.first = 0).is_err());
