@@ -37,6 +37,7 @@ const TYPED: &[Maker] = &[
     Maker::of::<tamis::BinaryFuse8>(),
     Maker::of::<tamis::BinaryFuse16>(),
     Maker::of::<tamis::BinaryFuse32>(),
+    Maker::of::<tamis::Compacting>(),
 ];
 
 struct Maker {

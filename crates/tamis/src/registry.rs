@@ -44,6 +44,7 @@ pub static KINDS: &[KindInfo] = &[
     KindInfo::of::<peel::BinaryFuse8>(),
     KindInfo::of::<peel::BinaryFuse16>(),
     KindInfo::of::<peel::BinaryFuse32>(),
+    KindInfo::of::<peel::Compacting>(),
 ];
 
 /// What is known of a kind without having a filter of it.

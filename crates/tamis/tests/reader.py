@@ -204,9 +204,14 @@ class BinaryFuse8(Kind):
         shifts = (18, 0) if self.a == 3 else (0, 18, 36)
         found = 0
         for place in [p] + [(p + i * L) ^ ((g >> by) % L) for i, by in enumerate(shifts, 1)]:
-            at = (shard * self.T + place) * self.size
-            found ^= int.from_bytes(self.sections[1][at : at + self.size], "little")
-        return found == (g ^ g >> 32) % 256**self.size
+            found ^= self.slot(shard * self.T + place)
+        return found == self.fingerprint(g)
+
+    def slot(self, at: int) -> int:
+        return int.from_bytes(self.sections[1][at * self.size : (at + 1) * self.size], "little")
+
+    def fingerprint(self, g: int) -> int:
+        return (g ^ g >> 32) % 256**self.size
 
 
 class BinaryFuse16(BinaryFuse8):
@@ -589,6 +594,85 @@ class RankIndexed(Kind):
         return fingerprint in chains.get(g % 64, [])
 
 
+class Narrow(BinaryFuse8):
+    """A binary fuse filter with slots of w bits, packed."""
+
+    def __init__(self, w: int, L: int, C: int, S: int) -> None:
+        super().__init__(4, L, C, S)
+        need(1 <= w <= 32, "section 1", f"slots of {w} bits, not 1 to 32")
+        self.w, self.lengths = w, (8 * S, -(-S * self.T * w // 8) + 7)
+
+    def check(self, keys: int) -> None:
+        super().check(keys)
+        need(not int.from_bytes(self.sections[1], "little") >> self.S * self.T * self.w, "a run", "bits after its slots")
+
+    def slot(self, at: int) -> int:
+        start = at * self.w
+        window = int.from_bytes(self.sections[1][start >> 3 : (start >> 3) + 5], "little")
+        return window >> (start & 7) & (2**self.w - 1)
+
+    def fingerprint(self, g: int) -> int:
+        return (g ^ g >> 32) % 2**self.w
+
+
+class Compacting(RankIndexed):
+    name, parameters = "compacting", 6
+
+    def __init__(self, first: int, fpr: int, *active: int) -> None:
+        super().__init__(*active)
+        need(first >= 1, "parameter 0", "a first part for no keys")
+        (rate,) = struct.unpack("<d", struct.pack("<Q", fpr))
+        self.first = first
+        need(0.15 * rate >= 2**-31 * (1 - 1e-9) and rate < 1, "parameter 1", f"a rate of {rate}")
+
+    def whole(self, sizes: list[int]) -> tuple[int, ...]:
+        runs, odd = divmod(len(sizes) - 2, 2)
+        need(0 <= runs <= 30 and not odd, "byte 40", f"{len(sizes)} sections, not two and two for each of 0 to 30 runs")
+        return (*self.lengths, 56 * runs, *sizes[2:])  # the runs are measured by the table, in `check`
+
+    def check(self, keys: int) -> None:
+        held = 0
+        for b in range(self.banks):
+            bank = self.bank(b)
+            for i in range(self.n):
+                for c, items in self.bucket(bank, i).items():
+                    need(len(set(items)) == len(items), "section 0", f"chain {c} of bucket {i} has an item twice")
+            held += bank[1] >> 16 * (self.n - 1)
+        super().check(held)
+        self.runs: list[tuple[int, int, Narrow]] = []
+        active = held
+        for i, (N, r, n, *shape) in enumerate(struct.iter_unpack("<7Q", self.sections[1])):
+            need(1 <= r <= 32 and 1 <= N <= 2 ** (56 - r), "section 1", f"run {i} of {N} chains and {r} bits")
+            need(N == self.chains(i), "section 1", f"run {i} of {N} chains, not {self.chains(i)}")
+            need(1 <= n <= N << r, "section 1", f"{n} keys in run {i}")
+            run = Narrow(*shape)
+            run.sections = self.sections[2 + 2 * i : 4 + 2 * i]
+            sizes = tuple(len(section) for section in run.sections)
+            need(sizes == run.lengths, f"section {2 + 2 * i}", f"run {i} of {sizes} bytes, not {run.lengths}")
+            run.check(n)
+            self.runs.append((N, r, run))
+            held += n
+        need(held <= keys and (held > 0) == (keys > 0), "section 1", f"{held} held, but the header counts {keys} keys")
+        need(active > 0 or not self.runs, "section 0", "no item beside runs")
+        N = 64 * self.n * self.banks
+        need(N == self.chains(len(self.runs)), "parameters", f"{N} chains, not {self.chains(len(self.runs))}")
+
+    def chains(self, i: int) -> int:
+        """Chains of slice i."""
+        c = min(self.first << i, MASK)
+        banks = -(-c // 4096)
+        return 64 * banks * -(-c // (64 * banks))
+
+    def contains(self, h: int) -> bool:
+        if super().contains(h):
+            return True
+        for i, (N, r, run) in enumerate(self.runs):
+            whole = scale(h, N) << r | (h * N & MASK) >> (64 - r)
+            if run.contains(mix(whole + i * GOLDEN_RATIO & MASK)):
+                return True
+        return False
+
+
 class HashCompaction(Kind):
     name, parameters = "hash_compaction", 2
 
@@ -804,6 +888,7 @@ KINDS: dict[int, type[Kind]] = {
     22: Sliding,
     23: AgePartitioned,
     24: Folded,
+    25: Compacting,
     26: DLeft,
     27: RankIndexed,
     28: HashCompaction,

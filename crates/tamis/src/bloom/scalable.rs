@@ -304,10 +304,11 @@ impl Scalable {
     /// The rate that is promised for the slices that there are, were they all full: below the rate asked for, unless
     /// slices were appended by merging.
     pub fn fpr_bound(&self) -> f64 {
-        any(self
-            .slices
-            .iter()
-            .map(|slice| self.plan.share(slice.number)))
+        math::any(
+            self.slices
+                .iter()
+                .map(|slice| self.plan.share(slice.number)),
+        )
     }
 
     fn newest(&self) -> &Slice {
@@ -365,11 +366,6 @@ impl Scalable {
     }
 }
 
-/// The probability that one of several independent things happens.
-fn any(rates: impl Iterator<Item = f64>) -> f64 {
-    -rates.map(|rate| (-rate).ln_1p()).sum::<f64>().exp_m1() + 0.0
-}
-
 impl Filter for Scalable {
     #[inline(always)]
     fn contains(&self, hash: u64) -> bool {
@@ -392,7 +388,7 @@ impl Filter for Scalable {
     }
 
     fn fpr(&self) -> f64 {
-        any(self.slices.iter().map(|slice| slice.array.filter().fpr()))
+        math::any(self.slices.iter().map(|slice| slice.array.filter().fpr()))
     }
 
     #[inline(always)]

@@ -11,4 +11,5 @@ mod rank_indexed;
 pub mod tinyset;
 
 pub use rank_indexed::RankIndexed;
+pub(crate) use rank_indexed::{chains_for, most_chains, whole_fingerprint};
 pub use tinyset::{TinySet, TinySetOf, TinySetRemovable};

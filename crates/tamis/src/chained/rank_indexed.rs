@@ -401,6 +401,103 @@ impl RankIndexed {
         &mut self.words.make_mut()[bank as usize * words..][..words]
     }
 
+    /// The whole fingerprints of all items, copies and all, in the order of their chains; see [`whole_fingerprint`].
+    pub(crate) fn whole_fingerprints(&self) -> impl Iterator<Item = u64> {
+        let shape = self.shape;
+        (0..).zip(self.banks()).flat_map(move |(number, bank)| {
+            let items = shape.all(bank);
+            items.map(move |(bucket, chain, item)| {
+                let chain = (number * shape.buckets + bucket) * CHAINS + chain;
+                chain << shape.bits | item
+            })
+        })
+    }
+
+    /// How many items differ in chain or fingerprint.
+    pub(crate) fn distinct(&self) -> u64 {
+        let shape = self.shape;
+        let mut distinct = 0;
+        let mut chain = Vec::new();
+        for bank in self.banks() {
+            for i in 0..shape.buckets * CHAINS {
+                chain.clear();
+                chain.extend(shape.items(bank, i / CHAINS, i % CHAINS));
+                chain.sort_unstable();
+                chain.dedup();
+                distinct += chain.len() as u64;
+            }
+        }
+        distinct
+    }
+
+    /// An empty filter for so many keys, with fingerprints of so many bits, 1 to 32.
+    pub(crate) fn with_bits(keys: u64, bits: u32) -> Result<RankIndexed, BuildError> {
+        let keys = keys.max(1);
+        // Whole buckets round up, by less than a bucket for each bank.
+        let needed = keys as f64 * (1.0 + 1.0 / MOST_BUCKETS as f64);
+        if needed > most_chains(bits) as f64 {
+            return Err(BuildErrorKind::TooLarge {
+                unit: "chains",
+                needed,
+                most: most_chains(bits),
+            }
+            .into());
+        }
+        let (banks, buckets) = banks_for(keys);
+        let mean = keys as f64 / banks as f64;
+        let slots = match banks {
+            1 => Some(keys),
+            _ => math::bucket_capacity(mean, REFUSAL / banks as f64),
+        };
+        let shape = Shape {
+            buckets,
+            slots: slots.unwrap_or(MOST_SLOTS).min(MOST_SLOTS),
+            bits,
+        };
+        Ok(RankIndexed {
+            words: Buf::zeroed(banks * shape.words() as u64)?,
+            banks,
+            shape,
+            len: 0,
+        })
+    }
+
+    /// Reads what `encode` wrote, with as many keys as there are items.
+    pub(crate) fn read(input: &mut Decoder<'_>) -> Result<RankIndexed, DecodeError> {
+        let banks = input.param("banks")?;
+        let buckets = input.param_in("buckets", 1..=MOST_BUCKETS)?;
+        let slots = input.param_in("slots", 1..=MOST_SLOTS)?;
+        let bits = input.param_in("bits", BITS)? as u32;
+        let most = most_chains(bits) / (buckets * CHAINS);
+        if !(1..=most).contains(&banks) {
+            let expected = format!("1 to {most}");
+            return Err(DecodeError::invalid("banks", banks, expected));
+        }
+        let shape = Shape {
+            buckets,
+            slots,
+            bits,
+        };
+        // Below 2⁵⁶ banks of chains, and a bank has at most 2¹⁶ words: read as a length that no file has.
+        let words = banks.checked_mul(shape.words() as u64);
+        let too_many = || DecodeError::invalid("banks", banks, "fewer, for so many slots");
+        let mut filter = RankIndexed {
+            words: input.section("banks", words.ok_or_else(too_many)?)?,
+            banks,
+            shape,
+            len: 0,
+        };
+        let mut held = 0;
+        for (number, bank) in (0..).zip(filter.banks()) {
+            if let Some(expected) = shape.fault(bank) {
+                return Err(DecodeError::invalid("bank", number, expected));
+            }
+            held += shape.end(bank, buckets - 1);
+        }
+        filter.len = held;
+        Ok(filter)
+    }
+
     fn insert_at(&mut self, bank: u64, bucket: u64, chain: u64, item: u64) -> Result<(), Full> {
         let (shape, len) = (self.shape, self.len);
         let inserted = shape.insert(self.bank_mut(bank), bucket, chain, item);
@@ -410,8 +507,28 @@ impl RankIndexed {
     }
 }
 
+/// Banks of a filter for so many keys, at least 1, and buckets of a bank.
+fn banks_for(keys: u64) -> (u64, u64) {
+    let banks = keys.div_ceil(MOST_BUCKETS * CHAINS);
+    (banks, keys.div_ceil(banks * CHAINS))
+}
+
+/// Chains of a filter for so many keys, at least 1: as many, in whole buckets.
+pub(crate) fn chains_for(keys: u64) -> u64 {
+    let (banks, buckets) = banks_for(keys);
+    (banks * buckets).saturating_mul(CHAINS)
+}
+
+/// Chain and fingerprint of a hash as one number, the chain above the fingerprint's bits: all that a filter of so many
+/// chains keeps of a key. It is below `chains · 2^bits`, and the hash's leading part: larger hashes have no smaller one.
+#[inline(always)]
+pub(crate) fn whole_fingerprint(hash: u64, chains: u64, bits: u32) -> u64 {
+    let (chain, rest) = fastrange(hash, chains);
+    chain << bits | rest >> (64 - bits)
+}
+
 /// The most chains for fingerprints of a width: a hash of 64 bits must give both, with 8 bits to spare.
-fn most_chains(bits: u32) -> u64 {
+pub(crate) fn most_chains(bits: u32) -> u64 {
     1 << (56 - bits)
 }
 
@@ -438,19 +555,7 @@ impl Filter for RankIndexed {
 
     /// The share of pairs of chain and fingerprint that are held: exact for what the filter holds, copies and all.
     fn fpr(&self) -> f64 {
-        let shape = self.shape;
-        let mut distinct = 0;
-        let mut chain = Vec::new();
-        for bank in self.banks() {
-            for i in 0..shape.buckets * CHAINS {
-                chain.clear();
-                chain.extend(shape.items(bank, i / CHAINS, i % CHAINS));
-                chain.sort_unstable();
-                chain.dedup();
-                distinct += chain.len();
-            }
-        }
-        distinct as f64 / (self.chains() as f64 * 2f64.powi(shape.bits as i32))
+        self.distinct() as f64 / (self.chains() as f64 * 2f64.powi(self.shape.bits as i32))
     }
 
     /// Where the bucket begins is known only from its bank; it is asked for where it lies in a bank that is filled evenly.
@@ -528,34 +633,7 @@ impl Kind for RankIndexed {
         let needed = math::quotient_remainder_bits(fpr, 1.0);
         let least = math::quotient_fpr(1.0, *BITS.end() as u32);
         let bits = config.bits::<RankIndexed>(BITS, needed, least)?;
-        let keys = keys.max(1);
-        // Whole buckets round up, by less than a bucket for each bank.
-        let needed = keys as f64 * (1.0 + 1.0 / MOST_BUCKETS as f64);
-        if needed > most_chains(bits) as f64 {
-            return Err(BuildErrorKind::TooLarge {
-                unit: "chains",
-                needed,
-                most: most_chains(bits),
-            }
-            .into());
-        }
-        let banks = keys.div_ceil(MOST_BUCKETS * CHAINS);
-        let mean = keys as f64 / banks as f64;
-        let slots = match banks {
-            1 => Some(keys),
-            _ => math::bucket_capacity(mean, REFUSAL / banks as f64),
-        };
-        let shape = Shape {
-            buckets: keys.div_ceil(banks * CHAINS),
-            slots: slots.unwrap_or(MOST_SLOTS).min(MOST_SLOTS),
-            bits,
-        };
-        let mut filter = RankIndexed {
-            words: Buf::zeroed(banks * shape.words() as u64)?,
-            banks,
-            shape,
-            len: 0,
-        };
+        let mut filter = RankIndexed::with_bits(keys, bits)?;
         filter.insert_batch(hashes)?;
         Ok(filter)
     }
@@ -569,39 +647,10 @@ impl Kind for RankIndexed {
     }
 
     fn decode(input: &mut Decoder<'_>) -> Result<RankIndexed, DecodeError> {
-        let banks = input.param("banks")?;
-        let buckets = input.param_in("buckets", 1..=MOST_BUCKETS)?;
-        let slots = input.param_in("slots", 1..=MOST_SLOTS)?;
-        let bits = input.param_in("bits", BITS)? as u32;
-        let most = most_chains(bits) / (buckets * CHAINS);
-        if !(1..=most).contains(&banks) {
-            let expected = format!("1 to {most}");
-            return Err(DecodeError::invalid("banks", banks, expected));
-        }
-        let shape = Shape {
-            buckets,
-            slots,
-            bits,
-        };
-        // Below 2⁵⁶ banks of chains, and a bank has at most 2¹⁶ words: read as a length that no file has.
-        let words = banks.checked_mul(shape.words() as u64);
-        let too_many = || DecodeError::invalid("banks", banks, "fewer, for so many slots");
-        let filter = RankIndexed {
-            words: input.section("banks", words.ok_or_else(too_many)?)?,
-            banks,
-            shape,
-            len: input.len(),
-        };
-        let mut held = 0;
-        for (number, bank) in (0..).zip(filter.banks()) {
-            if let Some(expected) = shape.fault(bank) {
-                return Err(DecodeError::invalid("bank", number, expected));
-            }
-            held += shape.end(bank, buckets - 1);
-        }
-        if held != filter.len {
-            let expected = format!("{held}, the slots in use");
-            return Err(DecodeError::invalid("keys", filter.len, expected));
+        let filter = RankIndexed::read(input)?;
+        if filter.len != input.len() {
+            let expected = format!("{}, the slots in use", filter.len);
+            return Err(DecodeError::invalid("keys", input.len(), expected));
         }
         Ok(filter)
     }
@@ -724,6 +773,24 @@ mod tests {
             (low..=high).contains(&hits),
             "{hits}, {low} to {high} expected"
         );
+    }
+
+    #[test]
+    fn whole_fingerprints_are_those_of_the_hashes() {
+        for (keys, bits) in [(1, 1), (700, 9), (10_000, 12)] {
+            let mut filter = RankIndexed::with_bits(keys, bits).unwrap();
+            let hashes: Vec<u64> = (0..keys).map(mix64).collect();
+            filter.insert_batch(&hashes).unwrap();
+            let of = |&hash: &u64| whole_fingerprint(hash, filter.chains(), bits);
+            let mut expected: Vec<u64> = hashes.iter().map(of).collect();
+            let mut got: Vec<u64> = filter.whole_fingerprints().collect();
+            expected.sort_unstable();
+            got.sort_unstable();
+            assert_eq!(got, expected);
+            assert!(got.iter().all(|&whole| whole >> bits < filter.chains()));
+            got.dedup();
+            assert_eq!(filter.distinct(), got.len() as u64);
+        }
     }
 
     #[test]

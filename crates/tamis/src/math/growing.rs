@@ -85,6 +85,36 @@ pub fn scalable_fpr(schedule: ScalableSchedule, total: f64, slices: u32) -> f64 
     -silent.exp_m1()
 }
 
+/// The probability that one of several independent things happens.
+pub(crate) fn any(rates: impl Iterator<Item = f64>) -> f64 {
+    -rates.map(|rate| (-rate).ln_1p()).sum::<f64>().exp_m1() + 0.0
+}
+
+/// Widths of a compacting filter's slice: of the fingerprints in the table that
+/// takes its keys, and of those in the run that it becomes.
+///
+/// A run errs where the whole fingerprint of an absent key is that of a member,
+/// `2^-r` with one key a chain, or where those of w bits agree, `2^-w`. Of the
+/// widths with `2^-r + 2^-w <= share` these are the ones with the least sum,
+/// and of those the ones with the least w, which is what is kept. `None`
+/// where 32 bits do not suffice.
+pub fn compacting_widths(share: f64) -> Option<(u32, u32)> {
+    let widths = 1..=32u32;
+    let enough = |r: u32, w: u32| fingerprint_fpr(r) + fingerprint_fpr(w) <= share;
+    let pairs = widths.clone().filter_map(|w| {
+        let r = widths.clone().find(|&r| enough(r, w))?;
+        Some((r, w))
+    });
+    pairs.min_by_key(|&(r, w)| (r + w, w))
+}
+
+/// Rate of a sealed run of `keys` whole fingerprints out of `universe`, of which
+/// it keeps `bits` bits each.
+pub fn compacting_run_fpr(keys: f64, universe: f64, bits: u32) -> f64 {
+    let members = keys / universe;
+    members + (1.0 - members) * fingerprint_fpr(bits)
+}
+
 /// Bits per key of a scalable Bloom filter whose `slices` slices are full.
 ///
 /// `sum_i growth^i b(rate_i) / sum_i growth^i`, b being
@@ -428,6 +458,27 @@ mod tests {
         assert_eq!(binary_entropy(0.5), 1.0);
         assert_eq!(binary_entropy(0.0), 0.0);
         assert!(binary_entropy(1.1).is_nan() && binary_entropy(f64::NAN).is_nan());
+    }
+
+    #[test]
+    fn compacting_widths_are_the_narrowest_within_the_share() {
+        for (share, widths) in [
+            // The first slice at 1 %, 0.15 of it: 2^-10 + 2^-11 = 0.146 %.
+            (0.0015, Some((11, 10))),
+            // And the tenth, of 0.0347 %: 2^-12 + 2^-13 = 0.0366 % would be too much.
+            (0.0015 * 0.85f64.powi(9), Some((14, 12))),
+            (0.75, Some((2, 1))),
+            (1.0, Some((1, 1))),
+            (2f64.powi(-8), Some((9, 9))),
+            (2f64.powi(-31), Some((32, 32))),
+            (2f64.powi(-31) * 0.99, None),
+            (0.0, None),
+            (f64::NAN, None),
+        ] {
+            assert_eq!(compacting_widths(share), widths, "{share}");
+        }
+        prints(100.0 * compacting_run_fpr(1.0, 1024.0, 10), "0.1952");
+        assert_eq!(compacting_run_fpr(0.0, 64.0, 3), 0.125);
     }
 
     #[test]

@@ -24,7 +24,7 @@
 //! | `bloom` | Bloom, Bloom-g, two-choice, estimates of set size |
 //! | `blocked` | blocked, split-block, sectorised, balanced |
 //! | `counting` | counting, variable-increment, d-left, invertible tables |
-//! | `growing` | compressed, scalable, sliding, folded, expandable |
+//! | `growing` | compressed, scalable, compacting, sliding, folded, expandable |
 //! | `tables` | cuckoo, Morton, quotient, vector quotient, prefix, Cleary |
 //! | `tinyset` | TinySet |
 //! | `fixed` | xor, binary fuse, ribbon, Golomb |

@@ -85,10 +85,10 @@ pub trait Fingerprint: Word + BitXor<Output = Self> {
 #[derive(Clone, Debug)]
 pub struct BinaryFuse<F: Fingerprint> {
     /// The shards' tables, one after the other.
-    slots: Buf<F>,
+    pub(super) slots: Buf<F>,
     /// One for each shard; none for the filter of no keys.
-    salts: Buf<u64>,
-    shape: Shape,
+    pub(super) salts: Buf<u64>,
+    pub(super) shape: Shape,
     len: u64,
 }
 
@@ -101,12 +101,12 @@ pub type BinaryFuse32 = BinaryFuse<u32>;
 
 /// Where a key's slots lie in a shard.
 #[derive(Clone, Copy, Debug)]
-struct Shape {
-    arity: u32,
+pub(super) struct Shape {
+    pub(super) arity: u32,
     /// A power of two, at most 2¹⁸.
-    segment_length: u64,
+    pub(super) segment_length: u64,
     /// How many segments a first slot may lie in.
-    segment_count: u64,
+    pub(super) segment_count: u64,
 }
 
 /// The hash's fields that place the later slots are this wide.
@@ -116,7 +116,7 @@ const FIELD: u32 = 18;
 const SHARD_FROM: u64 = 8_000_000;
 const LEAST_SHARDS: u64 = 8;
 const SHARD: u64 = 12_500_000;
-const MOST_SHARDS: u64 = 1 << 16;
+pub(super) const MOST_SHARDS: u64 = 1 << 16;
 /// The hashes are brought into shards in this many chunks, whatever the number of threads: the outcome is the same.
 const CHUNKS: usize = 16;
 /// Salts that a shard tries before all get more slots, and how often they do.
@@ -136,15 +136,23 @@ impl Shape {
         }
     }
 
+    /// Whether all slots of any hash lie in the table, as those of a shape that was read must.
+    pub(super) fn is_sound(&self) -> bool {
+        (1..=1 << FIELD).contains(&self.segment_length)
+            && self.segment_length.is_power_of_two()
+            && (1..=MOST_KEYS).contains(&self.segment_count)
+            && self.slots() <= u64::from(u32::MAX)
+    }
+
     /// Slots of a shard.
     #[inline(always)]
-    fn slots(&self) -> u64 {
+    pub(super) fn slots(&self) -> u64 {
         (self.segment_count + u64::from(self.arity) - 1) * self.segment_length
     }
 
     /// The first `ARITY` slots of a salted hash in its shard: this filter's geometry.
     #[inline(always)]
-    fn places<const ARITY: usize>(&self, hash: u64) -> [u32; ARITY] {
+    pub(super) fn places<const ARITY: usize>(&self, hash: u64) -> [u32; ARITY] {
         let length = self.segment_length;
         let (first, _) = fastrange(hash, self.segment_count * length);
         // Arity 3 takes its two fields the other way round, as published.
@@ -163,7 +171,7 @@ impl Shape {
 }
 
 #[inline(always)]
-fn fingerprint<F: Fingerprint>(hash: u64) -> F {
+pub(super) fn fingerprint<F: Fingerprint>(hash: u64) -> F {
     F::truncate(hash ^ hash >> 32)
 }
 
@@ -541,7 +549,7 @@ impl<F: Fingerprint> Kind for BinaryFuse<F> {
             segment_length,
             segment_count,
         };
-        if !segment_length.is_power_of_two() || shape.slots() > u64::from(u32::MAX) {
+        if !shape.is_sound() {
             return Err(DecodeError::invalid(
                 "segment_length",
                 segment_length,

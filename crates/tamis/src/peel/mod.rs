@@ -7,10 +7,15 @@
 //! The table is solved by *peeling*: a slot that only one key uses can be set last, whatever the others hold, so that key
 //! is put aside; this may leave other slots with one key; and so on until no key is left. The order backwards is the
 //! order in which to fill the slots.
+//!
+//! [`BinaryFuse`] is such a table. [`Compacting`] grows by making one whenever it is full.
 
 mod binary_fuse;
+mod compacting;
+mod narrow;
 
 pub use binary_fuse::{BinaryFuse, BinaryFuse8, BinaryFuse16, BinaryFuse32, Fingerprint};
+pub use compacting::Compacting;
 
 use std::panic::resume_unwind;
 use std::sync::{Mutex, PoisonError};

@@ -342,6 +342,14 @@ pub(crate) fn golden_grown() {
     compare("variant-grown", &config, 400, &filter);
 }
 
+/// A filter that has grown: three sealed runs, and a part that takes insertions.
+pub(crate) fn golden_sealed() {
+    let config: Config = "compacting:capacity=30,fpr=0.01".parse().unwrap();
+    let mut filter: Any = Keyed::new(&config).unwrap();
+    insert_each(&mut filter, (0..400).map(|i| format!("present-{i}")));
+    compare("variant-sealed", &config, 400, &filter);
+}
+
 /// A window in the middle of a generation, which has cleared its slice in a part of the blocks only.
 pub(crate) fn golden_window() {
     let config: Config = "sliding:capacity=400,fpr=0.01".parse().unwrap();
