@@ -61,13 +61,13 @@ use crate::bits::low_mask;
 use crate::bloom::positions;
 use crate::buf::Buf;
 use crate::config::{Config, Param};
-use crate::error::{BuildError, BuildErrorKind, DecodeError, Full, FullKind, MergeError};
-use crate::filter::{Filter, Insert, Kind, Merge};
+use crate::error::{BuildError, BuildErrorKind, DecodeError, Full, FullKind};
+use crate::filter::{Filter, Insert, Kind};
 use crate::format::{Decoder, Encoder};
 use crate::math;
 use crate::packed::Packed;
 
-/// The keys of the last n insertions, or of the last seconds. Insert, forget by age, merge.
+/// The keys of the last n insertions, or of the last seconds. Insert, forget by age.
 ///
 /// Has this address been here in the last ten minutes?
 ///
@@ -129,7 +129,7 @@ pub struct Sliding {
 /// Where `state` holds the number of generations begun, modulo twice the slices: modulo the slices it is the number of
 /// the newest slice, and it is even or odd as the generation is.
 const RING: usize = 0;
-/// The insertions of the newest generation, and no more than its share where a merge brought more.
+/// The insertions of the newest generation, up to its share.
 const TURN: usize = 1;
 /// The last reading of the clock, in nanoseconds.
 const CLOCK: usize = 2;
@@ -369,49 +369,6 @@ impl Insert for Sliding {
     }
 }
 
-impl Merge for Sliding {
-    /// Unites generations of equal age; the newest then has the insertions of both, and ends when they are its share.
-    /// So a key stays for a window of insertions, those of the other's newest generation among them, and is gone after
-    /// a window and the slack, however often there is a merge. Two full windows make one of twice the keys, so the rate
-    /// is above the one asked for until they have passed.
-    ///
-    /// Windows of time merge when their clocks are in the same generation; each key stays as long as it would have. The
-    /// newest generation is full when it has its share from both.
-    fn merge(&mut self, other: &Sliding) -> Result<(), MergeError> {
-        let width = self.fields.width();
-        MergeError::unless_equal("places", self.places, other.places)?;
-        MergeError::unless_equal("k", u64::from(self.k), u64::from(other.k))?;
-        let theirs = other.generations();
-        MergeError::unless_equal("generations", u64::from(width - 1), u64::from(theirs))?;
-        MergeError::unless_equal("share", self.share, other.share)?;
-        MergeError::unless_equal("seconds", self.seconds, other.seconds)?;
-        if self.seconds > 0 {
-            let ticks = [self, other].map(|f| f.tick(f.state[CLOCK]));
-            MergeError::unless_equal("the clock's generation", ticks[0], ticks[1])?;
-        }
-        (0..self.blocks()).for_each(|block| self.sweep(block));
-        // Their slice i is our slice i + shift.
-        let (ours, theirs) = (self.state[RING], other.state[RING]);
-        let shift = (ours + 2 * u64::from(width) - theirs) % u64::from(width);
-        for place in 0..self.places {
-            let field = other.field(place);
-            let turned = (field << shift | field >> (u64::from(width) - shift)) & low_mask(width);
-            self.fields.set(place, self.fields.get(place) | turned);
-        }
-        let state = self.state.make_mut();
-        let turn = state[TURN].saturating_add(other.state[TURN]);
-        state[TURN] = turn.min(self.share);
-        state[CLOCK] = state[CLOCK].max(other.state[CLOCK]);
-        state[SINCE] = state[SINCE].max(other.state[SINCE]);
-        let slices = state[SLICES..].as_chunks_mut::<2>().0;
-        for (i, [count, born]) in other.state[SLICES..].as_chunks().0.iter().enumerate() {
-            let slice = &mut slices[(i + shift as usize) % width as usize];
-            *slice = [slice[0].saturating_add(*count), slice[1].max(*born)];
-        }
-        Ok(())
-    }
-}
-
 impl Kind for Sliding {
     const ID: u16 = 22;
     const NAME: &'static str = "sliding";
@@ -507,10 +464,6 @@ impl Kind for Sliding {
 
     fn as_insert(&mut self) -> Option<&mut dyn Insert> {
         Some(self)
-    }
-
-    fn try_merge(&mut self, other: &Sliding) -> Option<Result<(), MergeError>> {
-        Some(self.merge(other))
     }
 }
 
@@ -804,87 +757,5 @@ mod tests {
                 .all(|part| said.contains(part)),
             "{said}"
         );
-    }
-
-    #[test]
-    fn however_often_there_is_a_merge_keys_leave_after_the_slack() {
-        // Keys of the other at each merge, the insertions between merges.
-        for (theirs, every) in [(0, 90), (1, 90), (30, 7), (0, 1), (100, 40), (101, 400)] {
-            let mut filter = window(&Config::new(400).fpr(1e-9));
-            for i in 1..4000u64 {
-                filter.insert(mix64(i)).unwrap();
-                if i % every == 0 {
-                    let (len, turn, fpr) = (filter.len(), filter.state[TURN], filter.fpr());
-                    let mut other = window(&Config::new(400).fpr(1e-9));
-                    (0..theirs).for_each(|j| other.insert(mix64((j + 1) << 32 | i)).unwrap());
-                    filter.merge(&other).unwrap();
-                    assert_eq!(filter.len(), len + theirs);
-                    let same = (filter.state[TURN], filter.fpr()) == (turn, fpr);
-                    assert!(same || theirs > 0, "an empty one changes nothing");
-                }
-                let newest = filter.state[SLICES + 2 * filter.newest.trailing_zeros() as usize];
-                assert_eq!(filter.state[TURN], newest.min(100));
-                assert!(newest <= 100 + 100, "as much again by one merge");
-                let gone = i.saturating_sub(500);
-                assert!(
-                    i <= 500 || !filter.contains(mix64(gone)),
-                    "{theirs} {every}: {i}"
-                );
-                assert!(theirs > 0 || filter.contains(mix64(i.saturating_sub(399).max(1))));
-            }
-            assert!(theirs > 0 || (filter.len() <= 500 && filter.fpr() < 3e-9));
-        }
-        // A window of time takes its share and no more, from whom ever.
-        let config = Config::new(400).set("seconds", 40);
-        let (mut filter, empty) = (window(&config), window(&config));
-        let mut other = empty.clone();
-        (0..30).for_each(|i| other.insert(mix64(1 << 32 | i)).unwrap());
-        filter.merge(&other).unwrap();
-        let mut taken = 0;
-        for i in 0..1000 {
-            taken += u32::from(filter.insert(mix64(i)).is_ok());
-            filter.merge(&empty).unwrap();
-        }
-        assert_eq!((taken, filter.len()), (70, 100));
-    }
-
-    #[test]
-    fn merged_windows_keep_what_either_held_for_as_long() {
-        for (ours, theirs) in [
-            (1730u64, 250u64),
-            (250, 1730),
-            (1000, 1000),
-            (5, 3999),
-            (0, 2600),
-        ] {
-            let config = Config::new(1000).capacity(1000);
-            let (mut a, mut b) = (window(&config), window(&config));
-            (0..ours).for_each(|i| a.insert(mix64(i)).unwrap());
-            (0..theirs).for_each(|i| b.insert(mix64(1 << 32 | i)).unwrap());
-            let (held, our_turn, turn) = (a.len() + b.len(), a.state[TURN], b.state[TURN]);
-            a.merge(&b).unwrap();
-            assert_eq!((a.len(), b.state[TURN]), (held, turn));
-            // A window of insertions, those of the other's newest generation among them.
-            for more in 0..1000u64 {
-                let kept =
-                    |n: u64, other| n.saturating_sub(1000u64.saturating_sub(more + other))..n;
-                assert!(
-                    kept(ours, turn).all(|i| a.contains(mix64(i))),
-                    "{ours}, {theirs}: {more}"
-                );
-                assert!(
-                    kept(theirs, our_turn).all(|i| a.contains(mix64(1 << 32 | i))),
-                    "{ours}, {theirs}: {more}"
-                );
-                a.insert(mix64(1 << 33 | more)).unwrap();
-            }
-        }
-        let mut timed = window(&Config::new(10).set("seconds", 4));
-        let mut later = timed.clone();
-        later.advance(3 * SECOND);
-        let error = timed.merge(&later).unwrap_err().to_string();
-        assert!(error.contains("clock"), "{error}");
-        timed.advance(3 * SECOND + SECOND / 2);
-        timed.merge(&later).unwrap();
     }
 }
