@@ -91,7 +91,7 @@ pub(crate) const TARGETS: &[Target] = &[
             times: 0.8,
         },
     ),
-    target(
+    later(
         "tinyset",
         EIGHT_BITS,
         Goal::Insert {
@@ -107,7 +107,7 @@ pub(crate) const TARGETS: &[Target] = &[
             times: 0.8,
         },
     ),
-    target(
+    later(
         "tinyset",
         EIGHT_BITS,
         Goal::Insert {

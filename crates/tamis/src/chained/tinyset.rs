@@ -67,9 +67,9 @@
 //! memory. Beside it [`Cuckoo`](crate::Cuckoo) took 15.7 ns in a table a tenth larger.
 //!
 //! What is slow: single lookups out of cache take some three to four times as long as cuckoo's (107 ns against 28), because
-//! so many instructions leave no room for a second miss in flight. An insertion rewrites the line, in 0.8 of the time of a
-//! cuckoo insertion on average over a fill; into a block that has seen a removal it goes slot by slot and takes several
-//! times as long. A removal takes a multiple of cuckoo's too. (One Zen 3 core; `cargo run --release -p tamis-bench --
+//! so many instructions leave no room for a second miss in flight. For the same reason a fill one by one takes 1.2 to 1.4
+//! times as long as cuckoo's, while one in bulk takes half as long; into a block that has seen a removal an insertion goes
+//! slot by slot and takes several times as long. A removal takes a multiple of cuckoo's too. (One Zen 3 core; `cargo run --release -p tamis-bench --
 //! run --n 10000000 --fpr 0.01,0.00390625,0.001,0.0001 --kinds tinyset,tinyset_removable,cuckoo`.)
 //!
 //! Short cuts exist for as many chains as a block has bytes, the default. With others a lookup walks its chain and an
