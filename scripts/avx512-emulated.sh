@@ -65,6 +65,7 @@ speaker: enabled=0, mode=none
 log: $dir/log
 panic: action=fatal
 END
-timeout "$LIMIT" "$BOCHS" -q -f "$dir/bochsrc" >"$dir/out" 2>&1 </dev/null || true
+# An emulator that is powered off from inside ends with an error; what the tests have written decides.
+timeout "$LIMIT" "$BOCHS" -q -f "$dir/bochsrc" >"$dir/out" 2>&1 </dev/null || echo "the emulator has ended" >&2
 cat "$dir/serial"
 grep -q avx512vbmi "$dir/serial" && grep -q 'ended with status 0' "$dir/serial"
