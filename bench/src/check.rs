@@ -23,8 +23,12 @@ pub(crate) enum Goal {
     AnyRate { other: f64, most: f64 },
     /// Our insertions one by one, on average over a whole fill, against the rival's.
     Insert { rival: &'static str, times: f64 },
+    /// The same in batches, against the rival's faster way.
+    InsertBatch { rival: &'static str, times: f64 },
     /// Our single lookups against the rival's single ones.
     Single { rival: &'static str, times: f64 },
+    /// Our build on several threads against our build on one.
+    Threads { times: f64 },
     /// Our build against the rival's.
     Build { rival: &'static str, times: f64 },
     /// A batch lookup takes at most this many line reads.
@@ -36,6 +40,8 @@ pub(crate) enum Goal {
 const ONE_PERCENT: f64 = 0.01;
 const EIGHT_BITS: f64 = 1.0 / 256.0;
 const HUNDREDTH_PERCENT: f64 = 0.0001;
+/// Targets are measured on one thread and on this many.
+pub(crate) const THREADS: usize = 2;
 const TEN_MILLION: usize = 10_000_000;
 
 const fn target(ours: &'static str, fpr: f64, goal: Goal) -> Target {
@@ -91,6 +97,15 @@ pub(crate) const TARGETS: &[Target] = &[
             times: 0.8,
         },
     ),
+    target(
+        "tinyset",
+        EIGHT_BITS,
+        Goal::InsertBatch {
+            rival: "cuckoo12",
+            times: 1.0,
+        },
+    ),
+    // One by one an insertion of ours is too many instructions for the processor to begin the next one's line read.
     later(
         "tinyset",
         EIGHT_BITS,
@@ -168,6 +183,42 @@ pub(crate) const TARGETS: &[Target] = &[
         },
     ),
     later("binary_fuse8", EIGHT_BITS, Goal::Peak { most: 100.0 }),
+    later("binary_fuse8", EIGHT_BITS, Goal::Threads { times: 1.7 }),
+    Target {
+        n: 10 * TEN_MILLION,
+        ..later(
+            "binary_fuse8",
+            EIGHT_BITS,
+            Goal::Batch {
+                rival: "xorf/BinaryFuse8",
+                times: 1.7,
+            },
+        )
+    },
+    later(
+        "binary_fuse8",
+        EIGHT_BITS,
+        Goal::Single {
+            rival: "xorf/BinaryFuse8",
+            times: 1.0,
+        },
+    ),
+    later(
+        "split_block",
+        ONE_PERCENT,
+        Goal::Single {
+            rival: "sbbf-rs",
+            times: 1.0,
+        },
+    ),
+    later(
+        "cuckoo",
+        EIGHT_BITS,
+        Goal::Batch {
+            rival: "cuckoofilter",
+            times: 1.3,
+        },
+    ),
     target(
         "bloom",
         ONE_PERCENT,
@@ -192,9 +243,13 @@ impl Target {
             Goal::Batch { rival, .. }
             | Goal::AbsentBatch { rival, .. }
             | Goal::Insert { rival, .. }
+            | Goal::InsertBatch { rival, .. }
             | Goal::Single { rival, .. }
             | Goal::Build { rival, .. } => Some(rival),
-            Goal::AnyRate { .. } | Goal::LineReads { .. } | Goal::Peak { .. } => None,
+            Goal::AnyRate { .. }
+            | Goal::Threads { .. }
+            | Goal::LineReads { .. }
+            | Goal::Peak { .. } => None,
         }
     }
 
@@ -253,6 +308,10 @@ impl Target {
                 let ratio = at_other.over(ours.figures.get(&Figure::AbsentBatch)?);
                 (Samples(ratio.0.iter().map(|r| r * most).collect()), 1.0)
             }
+            Goal::InsertBatch { rival: name, times } => {
+                let theirs = fastest(rival(name)?, Figure::Insert, Figure::InsertBatch)?;
+                (theirs.over(ours.figures.get(&Figure::InsertBatch)?), times)
+            }
             Goal::Insert { rival: name, times } => {
                 let theirs = rival(name)?.figures.get(&Figure::Insert)?;
                 (theirs.over(ours.figures.get(&Figure::Insert)?), times)
@@ -264,6 +323,11 @@ impl Target {
             Goal::Build { rival: name, times } => {
                 let theirs = rival(name)?.figures.get(&Figure::Build)?;
                 (theirs.over(ours.figures.get(&Figure::Build)?), times)
+            }
+            Goal::Threads { times } => {
+                // Time that passes, against processor time: on one thread of a quiet machine they are the same.
+                let one = ours.figures.get(&Figure::Build)?;
+                (one.over(ours.figures.get(&Figure::BuildThreads)?), times)
             }
             Goal::LineReads { most } => {
                 let reads = ours.line_reads(Figure::HalfBatch)?;
@@ -289,6 +353,12 @@ impl Target {
             }
             Goal::Insert { rival, times } => {
                 format!("insertions one by one {times}× as fast as {rival}, over a fill")
+            }
+            Goal::InsertBatch { rival, times } => {
+                format!("insertions in batches {times}× as fast as {rival}, over a fill")
+            }
+            Goal::Threads { times } => {
+                format!("build on {THREADS} threads {times}× as fast as on one")
             }
             Goal::Single { rival, times } => format!("single lookups {times}× as fast as {rival}"),
             Goal::Build { rival, times } => format!("build {times}× as fast as {rival}"),
@@ -420,11 +490,18 @@ mod tests {
             }
             row
         };
-        let ours = [(Figure::AbsentBatch, 10.0), (Figure::Insert, 10.0)];
+        let ours = [
+            (Figure::AbsentBatch, 10.0),
+            (Figure::Insert, 10.0),
+            (Figure::InsertBatch, 6.0),
+            (Figure::Build, 9.0),
+            (Figure::BuildThreads, 5.0),
+        ];
         let theirs = [
             (Figure::Absent, 15.0),
             (Figure::AbsentBatch, 8.0),
             (Figure::Insert, 11.0),
+            (Figure::InsertBatch, 9.0),
         ];
         let run = Run {
             rows: vec![
@@ -440,6 +517,10 @@ mod tests {
             (Goal::AbsentBatch { rival, times: 0.9 }, 1),
             (Goal::Insert { rival, times: 1.0 }, 0),
             (Goal::Insert { rival, times: 1.2 }, 1),
+            (Goal::InsertBatch { rival, times: 1.5 }, 0),
+            (Goal::InsertBatch { rival, times: 1.6 }, 1),
+            (Goal::Threads { times: 1.7 }, 0),
+            (Goal::Threads { times: 1.9 }, 1),
             (Goal::AnyRate { other, most: 1.2 }, 0),
             (Goal::AnyRate { other, most: 1.1 }, 1),
         ] {

@@ -19,6 +19,8 @@ pub(crate) enum Figure {
     Expected,
     Build,
     Insert,
+    /// In batches, as the library's users would who have many keys at hand.
+    InsertBatch,
     Absent,
     Present,
     Half,
@@ -35,13 +37,14 @@ pub(crate) enum Figure {
 }
 
 impl Figure {
-    pub(crate) const ALL: [Figure; 18] = [
+    pub(crate) const ALL: [Figure; 19] = [
         Figure::Bits,
         Figure::Peak,
         Figure::Fpr,
         Figure::Expected,
         Figure::Build,
         Figure::Insert,
+        Figure::InsertBatch,
         Figure::Absent,
         Figure::Present,
         Figure::Half,
@@ -69,6 +72,7 @@ impl Figure {
             Figure::Expected => "expected_fpr",
             Figure::Build => "build",
             Figure::Insert => "insert",
+            Figure::InsertBatch => "insert_batch",
             Figure::Absent => "absent",
             Figure::Present => "present",
             Figure::Half => "half",

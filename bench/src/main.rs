@@ -352,7 +352,7 @@ fn measure_targets(rounds: usize) -> Result<Run, Box<dyn Error>> {
         let task = Task {
             shape,
             rounds,
-            threads: 2,
+            threads: check::THREADS,
         };
         plan::refuse(&[task])?;
         let run = measure(&Plan {

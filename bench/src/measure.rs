@@ -143,6 +143,17 @@ impl Turn<'_> {
                 if black_box(filled?).1 == Some(true) {
                     self.row.record(Figure::Insert, ns);
                 }
+                if let Ask::Words(words) = members {
+                    let fill = || {
+                        let mut subject = empty(n, fpr)?;
+                        let taken = subject.insert_batch(words);
+                        Ok::<_, String>((subject, taken))
+                    };
+                    let (filled, ns) = timed(clock, n, fill);
+                    if black_box(filled?).1 == Some(true) {
+                        self.row.record(Figure::InsertBatch, ns);
+                    }
+                }
             }
         }
         if self.threads > 1 && self.row.shape.keys == KeyType::U64 {

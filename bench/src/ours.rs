@@ -128,6 +128,10 @@ impl<F: Kind> Calls for Typed<F> {
         Some(self.0.as_insert()?.insert(key).is_ok())
     }
 
+    fn insert_batch(&mut self, keys: &[u64]) -> Option<bool> {
+        Some(self.0.as_insert()?.insert_batch(keys).is_ok())
+    }
+
     #[inline(always)]
     fn remove(&mut self, key: u64) -> Option<bool> {
         Some(self.0.as_remove()?.remove(key))
@@ -157,6 +161,10 @@ impl Calls for Any {
 
     fn insert(&mut self, key: u64) -> Option<bool> {
         Some(self.0.as_insert()?.insert(key).is_ok())
+    }
+
+    fn insert_batch(&mut self, keys: &[u64]) -> Option<bool> {
+        Some(self.0.as_insert()?.insert_batch(keys).is_ok())
     }
 
     fn remove(&mut self, key: u64) -> Option<bool> {

@@ -19,6 +19,7 @@ const COLUMNS: &[Column] = &[
     column("", "fpr %", rate),
     column("ns/key", "build", |row| number(row, Figure::Build, 1)),
     column("", "insert", |row| number(row, Figure::Insert, 1)),
+    column("", "in batch", |row| number(row, Figure::InsertBatch, 1)),
     column("", "remove", |row| number(row, Figure::Remove, 1)),
     column("", "count", |row| number(row, Figure::Count, 1)),
     column("single ns", "absent", |row| number(row, Figure::Absent, 1)),

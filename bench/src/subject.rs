@@ -63,6 +63,9 @@ pub(crate) trait Subject: Sync {
     /// Inserts every key by a call of its own; `None` if keys cannot be inserted, `Some(false)` if one was refused.
     fn insert_each(&mut self, keys: Ask<'_>) -> Option<bool>;
 
+    /// Inserts all keys by the filter's own batch call; `None` if it has none, `Some(false)` if a key was refused.
+    fn insert_batch(&mut self, keys: &[u64]) -> Option<bool>;
+
     /// Removes every key by a call of its own; how many were found, `None` if keys cannot be removed.
     fn remove_each(&mut self, keys: &[u64]) -> Option<u64>;
 
@@ -83,6 +86,10 @@ pub(crate) trait Calls: Sync + 'static {
     }
 
     fn insert(&mut self, _key: u64) -> Option<bool> {
+        None
+    }
+
+    fn insert_batch(&mut self, _keys: &[u64]) -> Option<bool> {
         None
     }
 
@@ -163,6 +170,16 @@ impl<C: Calls> Subject for C {
                         return Some(false);
                     }
                 }
+            }
+        }
+        Some(true)
+    }
+
+    fn insert_batch(&mut self, keys: &[u64]) -> Option<bool> {
+        // As many at a time as a program would gather that reads its keys from somewhere.
+        for keys in keys.chunks(CHUNK) {
+            if !Calls::insert_batch(self, keys)? {
+                return Some(false);
             }
         }
         Some(true)

@@ -284,10 +284,13 @@ impl<'a> Page<'a> {
 
     fn builds(&self) -> String {
         let mut out = String::from("<h2 id=\"builds\">Building</h2>\n");
-        let columns: [Column<'_>; 6] = [
+        let columns: [Column<'_>; 7] = [
             ("build ns", &|row| number(row.median(Figure::Build), 1)),
             ("±", &|row| spread(row, Figure::Build)),
             ("insert ns", &|row| number(row.median(Figure::Insert), 1)),
+            ("in batch", &|row| {
+                number(row.median(Figure::InsertBatch), 1)
+            }),
             ("remove ns", &|row| number(row.median(Figure::Remove), 1)),
             ("count ns", &|row| number(row.median(Figure::Count), 1)),
             ("peak bits/key", &|row| number(row.median(Figure::Peak), 0)),

@@ -191,22 +191,35 @@ fn set<L: Lane>(blocks: &mut [[L; LANES]], hash: u64) {
     }
 }
 
-/// The blocks and one hash to insert into them.
-struct One<'a, L>(&'a mut [[L; LANES]], u64);
+/// One hash to look up. Two words, so that both are handed over in registers.
+struct Lookup<'a, L: Lane>(&'a SplitBlock<L>, u64);
+
+impl<L: Lane> Op for Lookup<'_, L> {
+    type Out = bool;
+
+    #[inline(always)]
+    fn run<B: Bits>(self, _: B) -> bool {
+        Reader(self.0.blocks()).probe(self.1)
+    }
+}
+
+/// One hash to insert, likewise.
+struct One<'a, L: Lane>(&'a mut SplitBlock<L>, u64);
 
 impl<L: Lane> Op for One<'_, L> {
     type Out = ();
 
     #[inline(always)]
     fn run<B: Bits>(self, _: B) {
-        set(self.0, self.1);
+        set(self.0.lanes.make_mut().as_chunks_mut().0, self.1);
+        self.0.len = self.0.len.saturating_add(1);
     }
 }
 
 impl<L: Lane> Filter for SplitBlock<L> {
     #[inline]
     fn contains(&self, hash: u64) -> bool {
-        simd::dispatch(simd::Single(Reader(self.blocks()), hash))
+        simd::dispatch(Lookup(self, hash))
     }
 
     fn len(&self) -> u64 {
@@ -253,8 +266,7 @@ impl<L: Lane> Filter for SplitBlock<L> {
 impl<L: Lane> Insert for SplitBlock<L> {
     #[inline]
     fn insert(&mut self, hash: u64) -> Result<(), Full> {
-        simd::dispatch(One(self.lanes.make_mut().as_chunks_mut().0, hash));
-        self.len = self.len.saturating_add(1);
+        simd::dispatch(One(self, hash));
         Ok(())
     }
 

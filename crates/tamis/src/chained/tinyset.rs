@@ -244,32 +244,41 @@ impl<const REMOVABLE: bool> TinySetOf<REMOVABLE> {
             bytes if bytes < simd::PREFETCH_FROM => hashes.len(),
             _ => simd::AHEAD.min(hashes.len()),
         };
-        let (shape, chains) = (self.shape::<N>(), self.chains);
-        let blocks = self.table.make_mut().as_chunks_mut::<N>().0;
         for (i, &hash) in hashes.iter().enumerate() {
             if let Some(&next) = hashes.get(i + ahead) {
-                prefetch(blocks, next);
+                prefetch(self.cells::<N>(), next);
             }
-            let number = blocks.len() as u64;
-            let (block, chain, remainder) = if USUAL {
-                Usual::<N, REMOVABLE>::place(hash, number)
-            } else {
-                place(hash, number, chains)
-            };
-            let block = &mut blocks[block];
-            let went_in = if USUAL {
-                Usual::<N, REMOVABLE>::insert(bits, block, chain, remainder)
-            } else {
-                let next = shape.inserted(block, chain, remainder);
-                next.map(|next| *block = next)
-            };
-            if went_in.is_none() {
-                self.len += i as u64;
-                let copies = shape.chain_len(block, chain);
-                return Err(full(shape, copies, self.len).after(i));
-            }
+            let inserted = self.insert_one::<B, N, USUAL>(bits, hash);
+            inserted.map_err(|full| full.after(i))?;
         }
-        self.len += hashes.len() as u64;
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn insert_one<B: Bits, const N: usize, const USUAL: bool>(
+        &mut self,
+        bits: B,
+        hash: u64,
+    ) -> Result<(), Full> {
+        let shape = self.shape::<N>();
+        let blocks = self.table.make_mut().as_chunks_mut::<N>().0;
+        let number = blocks.len() as u64;
+        let (block, chain, remainder) = if USUAL {
+            Usual::<N, REMOVABLE>::place(hash, number)
+        } else {
+            place(hash, number, shape.chains)
+        };
+        let block = &mut blocks[block];
+        let went_in = if USUAL {
+            Usual::<N, REMOVABLE>::insert(bits, block, chain, remainder)
+        } else {
+            let next = shape.inserted(block, chain, remainder);
+            next.map(|next| *block = next)
+        };
+        if went_in.is_none() {
+            return Err(full(shape, shape.chain_len(block, chain), self.len));
+        }
+        self.len += 1;
         Ok(())
     }
 
@@ -531,7 +540,12 @@ impl<const REMOVABLE: bool> Filter for TinySetOf<REMOVABLE> {
 
 impl<const REMOVABLE: bool> Insert for TinySetOf<REMOVABLE> {
     fn insert(&mut self, hash: u64) -> Result<(), Full> {
-        self.insert_batch(&[hash])
+        let filter = self;
+        if filter.is_usual() {
+            simd::dispatch(Insertion::<_, true> { filter, hash })
+        } else {
+            simd::dispatch(Insertion::<_, false> { filter, hash })
+        }
     }
 
     fn insert_batch(&mut self, hashes: &[u64]) -> Result<(), Full> {
@@ -541,6 +555,21 @@ impl<const REMOVABLE: bool> Insert for TinySetOf<REMOVABLE> {
         } else {
             simd::dispatch(Insertions::<_, false> { filter, hashes })
         }
+    }
+}
+
+struct Insertion<'a, const REMOVABLE: bool, const USUAL: bool> {
+    filter: &'a mut TinySetOf<REMOVABLE>,
+    hash: u64,
+}
+
+impl<const REMOVABLE: bool, const USUAL: bool> Op for Insertion<'_, REMOVABLE, USUAL> {
+    type Out = Result<(), Full>;
+
+    #[inline(always)]
+    fn run<B: Bits>(self, bits: B) -> Result<(), Full> {
+        let Insertion { filter, hash } = self;
+        sized!(filter.block, N => filter.insert_one::<B, N, USUAL>(bits, hash))
     }
 }
 

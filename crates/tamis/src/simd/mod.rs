@@ -180,18 +180,6 @@ pub(crate) fn probe_all<P: Probe>(probe: &P, bytes: usize, hashes: &[u64], out: 
     }
 }
 
-/// One lookup at the processor's best level, for filters that gain more by it than the choice costs.
-pub(crate) struct Single<P>(pub(crate) P, pub(crate) u64);
-
-impl<P: Probe> Op for Single<P> {
-    type Out = bool;
-
-    #[inline(always)]
-    fn run<B: Bits>(self, _: B) -> bool {
-        self.0.probe(self.1)
-    }
-}
-
 /// Many lookups: while key i is probed, the lines of key i + [`AHEAD`] are on their way.
 pub(crate) struct Batch<'a, P> {
     pub(crate) probe: P,
