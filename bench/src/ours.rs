@@ -38,6 +38,9 @@ const TYPED: &[Maker] = &[
     Maker::of::<tamis::BinaryFuse16>(),
     Maker::of::<tamis::BinaryFuse32>(),
     Maker::of::<tamis::Compacting>(),
+    Maker::of::<tamis::Xor8>(),
+    Maker::of::<tamis::Xor16>(),
+    Maker::of::<tamis::Xor32>(),
 ];
 
 struct Maker {

@@ -863,6 +863,40 @@ class TwoChoice(Bloom):
         return super().contains(h) or super().contains(mix(h))
 
 
+class Xor8(Kind):
+    name, parameters, size = "xor8", 2, 1  # bytes of a fingerprint
+
+    def __init__(self, b: int, salt: int) -> None:
+        need(b <= (2**32 - 1) // 3, "parameter 0", f"blocks of {b} slots, more than (2^32 - 1)/3")
+        self.b, self.salt, self.lengths = b, salt, (3 * b * self.size,)
+
+    def check(self, keys: int) -> None:
+        need((self.b == 0) == (keys == 0), "parameter 0", f"blocks of {self.b} slots for {keys} keys")
+        need(3 * self.b >= keys, "parameter 0", f"{3 * self.b} slots for {keys} keys")
+        need(self.b > 0 or self.salt == 0, "parameter 1", "a salt for no keys")
+
+    def contains(self, h: int) -> bool:
+        if self.b == 0:
+            return False
+        g = mix(h + self.salt & MASK)
+        turned = [(g << 21 * i | g >> (64 - 21 * i)) & MASK for i in range(3)]
+        found = 0
+        for i, x in enumerate(turned):
+            found ^= self.slot(i * self.b + scale(x, self.b))
+        return found == (g ^ g >> 32) % 256**self.size
+
+    def slot(self, at: int) -> int:
+        return int.from_bytes(self.sections[0][at * self.size : (at + 1) * self.size], "little")
+
+
+class Xor16(Xor8):
+    name, size = "xor16", 2
+
+
+class Xor32(Xor8):
+    name, size = "xor32", 4
+
+
 KINDS: dict[int, type[Kind]] = {
     1: Bloom,
     2: SplitBlock,
@@ -892,6 +926,9 @@ KINDS: dict[int, type[Kind]] = {
     26: DLeft,
     27: RankIndexed,
     28: HashCompaction,
+    29: Xor8,
+    30: Xor16,
+    31: Xor32,
 }
 
 

@@ -8,14 +8,18 @@
 //! is put aside; this may leave other slots with one key; and so on until no key is left. The order backwards is the
 //! order in which to fill the slots.
 //!
-//! [`BinaryFuse`] is such a table. [`Compacting`] grows by making one whenever it is full.
+//! [`BinaryFuse`] is such a table, and [`Xor`] its simpler ancestor.
+//! [`Compacting`] grows by making a table whenever it is full.
 
 mod binary_fuse;
 mod compacting;
 mod narrow;
+mod peeler;
+mod xor;
 
 pub use binary_fuse::{BinaryFuse, BinaryFuse8, BinaryFuse16, BinaryFuse32, Fingerprint};
 pub use compacting::Compacting;
+pub use xor::{Xor, Xor8, Xor16, Xor32};
 
 use std::panic::resume_unwind;
 use std::sync::{Mutex, PoisonError};
