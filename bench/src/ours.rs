@@ -41,6 +41,8 @@ const TYPED: &[Maker] = &[
     Maker::of::<tamis::Xor8>(),
     Maker::of::<tamis::Xor16>(),
     Maker::of::<tamis::Xor32>(),
+    Maker::of::<tamis::XorPlus8>(),
+    Maker::of::<tamis::XorPlus16>(),
 ];
 
 struct Maker {

@@ -48,6 +48,8 @@ pub static KINDS: &[KindInfo] = &[
     KindInfo::of::<peel::Xor8>(),
     KindInfo::of::<peel::Xor16>(),
     KindInfo::of::<peel::Xor32>(),
+    KindInfo::of::<peel::XorPlus8>(),
+    KindInfo::of::<peel::XorPlus16>(),
 ];
 
 /// What is known of a kind without having a filter of it.

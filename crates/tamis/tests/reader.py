@@ -897,6 +897,38 @@ class Xor32(Xor8):
     name, size = "xor32", 4
 
 
+class XorPlus8(Xor8):
+    name = "xor_plus8"
+
+    def whole(self, sizes: list[int]) -> tuple[int, ...]:
+        groups = -(-self.b // 224)
+        need(len(sizes) == 3, "byte 40", f"{len(sizes)} sections, not 3")
+        return (2 * self.b * self.size, 32 * groups, sizes[2])  # the last is measured in `check`
+
+    def check(self, keys: int) -> None:
+        super().check(keys)
+        kept: list[int] = []  # the slots of block 2 that are not 0
+        for i in range(0, len(self.sections[1]), 32):
+            group = int.from_bytes(self.sections[1][i : i + 32], "little")
+            need(group % 2**32 == len(kept), "section 1", f"group {i // 32} does not count the ones before it")
+            kept += [i // 32 * 224 + j for j in range(224) if group >> 32 + j & 1]
+        need(all(slot < self.b for slot in kept), "section 1", "a bit after the last slot is set")
+        size = len(self.sections[2])
+        need(size == (1 + len(kept)) * self.size, "section 2", f"{size} bytes for {len(kept)} slots")
+        need(not any(self.sections[2][: self.size]), "section 2", "entry 0 is not 0")
+        self.kept: dict[int, int] = {}
+        for i, slot in enumerate(kept, 1):
+            self.kept[slot] = int.from_bytes(self.sections[2][i * self.size : (i + 1) * self.size], "little")
+            need(self.kept[slot] != 0, "section 2", f"entry {i} is 0")
+
+    def slot(self, at: int) -> int:
+        return super().slot(at) if at < 2 * self.b else self.kept.get(at - 2 * self.b, 0)
+
+
+class XorPlus16(XorPlus8):
+    name, size = "xor_plus16", 2
+
+
 KINDS: dict[int, type[Kind]] = {
     1: Bloom,
     2: SplitBlock,
@@ -929,6 +961,8 @@ KINDS: dict[int, type[Kind]] = {
     29: Xor8,
     30: Xor16,
     31: Xor32,
+    32: XorPlus8,
+    33: XorPlus16,
 }
 
 

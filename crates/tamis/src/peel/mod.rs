@@ -8,7 +8,7 @@
 //! is put aside; this may leave other slots with one key; and so on until no key is left. The order backwards is the
 //! order in which to fill the slots.
 //!
-//! [`BinaryFuse`] is such a table, and [`Xor`] its simpler ancestor.
+//! [`BinaryFuse`] is such a table, [`Xor`] its simpler ancestor, and [`XorPlus`] that one without its empty slots.
 //! [`Compacting`] grows by making a table whenever it is full.
 
 mod binary_fuse;
@@ -16,10 +16,12 @@ mod compacting;
 mod narrow;
 mod peeler;
 mod xor;
+mod xor_plus;
 
 pub use binary_fuse::{BinaryFuse, BinaryFuse8, BinaryFuse16, BinaryFuse32, Fingerprint};
 pub use compacting::Compacting;
 pub use xor::{Xor, Xor8, Xor16, Xor32};
+pub use xor_plus::{XorPlus, XorPlus8, XorPlus16};
 
 use std::panic::resume_unwind;
 use std::sync::{Mutex, PoisonError};
