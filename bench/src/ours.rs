@@ -43,6 +43,7 @@ const TYPED: &[Maker] = &[
     Maker::of::<tamis::Xor32>(),
     Maker::of::<tamis::XorPlus8>(),
     Maker::of::<tamis::XorPlus16>(),
+    Maker::of::<tamis::Bloomier>(),
 ];
 
 struct Maker {

@@ -50,6 +50,7 @@ pub static KINDS: &[KindInfo] = &[
     KindInfo::of::<peel::Xor32>(),
     KindInfo::of::<peel::XorPlus8>(),
     KindInfo::of::<peel::XorPlus16>(),
+    KindInfo::of::<peel::Bloomier>(),
 ];
 
 /// What is known of a kind without having a filter of it.

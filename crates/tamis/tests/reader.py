@@ -929,6 +929,40 @@ class XorPlus16(XorPlus8):
     name, size = "xor_plus16", 2
 
 
+class Bloomier(Kind):
+    name, parameters = "bloomier", 5
+
+    def __init__(self, f: int, v: int, L: int, C: int, salt: int) -> None:
+        need(f <= 32, "parameter 0", f"fingerprints of {f} bits, more than 32")
+        need(v <= 64 and f + v > 0, "parameter 1", f"values of {v} bits")
+        self.f, self.v, self.L, self.C, self.salt, self.T = f, v, L, C, salt, (C + 3) * L
+        if L or C or salt:
+            need(1 <= L <= 2**18 and L & (L - 1) == 0, "parameter 2", f"segment length {L}, not a power of two to 2^18")
+            need(1 <= C <= 2**24, "parameter 3", f"{C} segments, not 1 to 2^24")
+            need(self.T < 2**32, "parameters 2 and 3", f"{self.T} slots, not fewer than 2^32")
+        self.lengths = (-(-self.T * (f + v) // 8) + 15 if self.T else 0,)
+
+    def check(self, keys: int) -> None:
+        need((self.T == 0) == (keys == 0) and keys <= self.T, "parameter 2", f"{self.T} slots for {keys} keys")
+        table = int.from_bytes(self.sections[0], "little")
+        need(not table >> self.T * (self.f + self.v), "section 0", "bits after the last slot are set")
+
+    def get(self, h: int) -> int | None:
+        if self.T == 0:
+            return None
+        g, L, w = mix(h + self.salt & MASK), self.L, self.f + self.v
+        p = scale(g, self.C * L)
+        found = (g ^ g >> 32) % 2**self.f
+        for place in [p] + [(p + i * L) ^ ((g >> by) % L) for i, by in enumerate((0, 18, 36), 1)]:
+            start = place * w
+            window = int.from_bytes(self.sections[0][start >> 3 : (start >> 3) + 13], "little")
+            found ^= window >> (start & 7) & (2**w - 1)
+        return found >> self.f if found % 2**self.f == 0 else None
+
+    def contains(self, h: int) -> bool:
+        return self.get(h) is not None
+
+
 KINDS: dict[int, type[Kind]] = {
     1: Bloom,
     2: SplitBlock,
@@ -963,6 +997,7 @@ KINDS: dict[int, type[Kind]] = {
     31: Xor32,
     32: XorPlus8,
     33: XorPlus16,
+    39: Bloomier,
 }
 
 
@@ -1088,6 +1123,9 @@ def check(path: Path) -> str:
     need(f.keys == count, "byte 64", f"{f.keys} keys, not {count}")
     for i in range(count):
         need(f.contains(b"present-%d" % i), "answer", f"present-{i} is absent")
+        if isinstance(f.kind, Bloomier) and f.kind.v:  # a golden map has the squares as values
+            value = f.kind.get(f.hash(b"present-%d" % i))
+            need(value == i * i, "answer", f"present-{i} has the value {value}")
     absent = (f"absent-{i}" for i in range(int(told["until"]) + 1))
     positives = list(islice((key for key in absent if f.contains(key.encode())), 20))
     need(positives == told["positives"].split(), "answer", f"the false positives are {positives}")

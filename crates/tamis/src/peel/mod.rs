@@ -9,9 +9,10 @@
 //! order in which to fill the slots.
 //!
 //! [`BinaryFuse`] is such a table, [`Xor`] its simpler ancestor, and [`XorPlus`] that one without its empty slots.
-//! [`Compacting`] grows by making a table whenever it is full.
+//! [`Bloomier`] keeps a value beside the fingerprint. [`Compacting`] grows by making a table whenever it is full.
 
 mod binary_fuse;
+mod bloomier;
 mod compacting;
 mod narrow;
 mod peeler;
@@ -19,6 +20,7 @@ mod xor;
 mod xor_plus;
 
 pub use binary_fuse::{BinaryFuse, BinaryFuse8, BinaryFuse16, BinaryFuse32, Fingerprint};
+pub use bloomier::Bloomier;
 pub use compacting::Compacting;
 pub use xor::{Xor, Xor8, Xor16, Xor32};
 pub use xor_plus::{XorPlus, XorPlus8, XorPlus16};
