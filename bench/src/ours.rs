@@ -38,6 +38,12 @@ const TYPED: &[Maker] = &[
     Maker::of::<tamis::BinaryFuse16>(),
     Maker::of::<tamis::BinaryFuse32>(),
     Maker::of::<tamis::Compacting>(),
+    Maker::of::<tamis::Xor8>(),
+    Maker::of::<tamis::Xor16>(),
+    Maker::of::<tamis::Xor32>(),
+    Maker::of::<tamis::XorPlus8>(),
+    Maker::of::<tamis::XorPlus16>(),
+    Maker::of::<tamis::Bloomier>(),
 ];
 
 struct Maker {

@@ -198,6 +198,13 @@ pub enum BuildErrorKind {
         /// How many attempts were made.
         attempts: u32,
     },
+    /// A map was given two values for one key.
+    Conflict {
+        /// The position of the pair with the first value, counted from 0 in the order given.
+        first: usize,
+        /// The position of the pair with another.
+        second: usize,
+    },
 }
 
 impl BuildError {
@@ -288,6 +295,10 @@ impl fmt::Display for BuildError {
                 f,
                 "{attempts} attempts at building from {} failed; if the hashes are your own, check that they are spread over 64 bits",
                 Keys(*keys)
+            ),
+            BuildErrorKind::Conflict { first, second } => write!(
+                f,
+                "the pairs at positions {first} and {second} give one key two values; keep one of them (if the keys differ, their hashes do not: hash with another seed)"
             ),
         }
     }

@@ -18,6 +18,7 @@
 //! | you need | take |
 //! |---|---|
 //! | a fixed set, the smallest | [`BinaryFuse8`] (0.39 % false positives), [`BinaryFuse16`], [`BinaryFuse32`] |
+//! | a fixed set at a rate of your choice, or a fixed map from keys to small values | [`Bloomier`] |
 //! | keys arriving over time, the fastest | [`SplitBlock512`] |
 //! | keys arriving over time, in little space | [`TinySet`], or [`TinySetRemovable`] if some leave again |
 //! | to remove keys, or to count copies | [`Cuckoo`] |

@@ -45,6 +45,12 @@ pub static KINDS: &[KindInfo] = &[
     KindInfo::of::<peel::BinaryFuse16>(),
     KindInfo::of::<peel::BinaryFuse32>(),
     KindInfo::of::<peel::Compacting>(),
+    KindInfo::of::<peel::Xor8>(),
+    KindInfo::of::<peel::Xor16>(),
+    KindInfo::of::<peel::Xor32>(),
+    KindInfo::of::<peel::XorPlus8>(),
+    KindInfo::of::<peel::XorPlus16>(),
+    KindInfo::of::<peel::Bloomier>(),
 ];
 
 /// What is known of a kind without having a filter of it.

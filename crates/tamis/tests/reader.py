@@ -863,6 +863,106 @@ class TwoChoice(Bloom):
         return super().contains(h) or super().contains(mix(h))
 
 
+class Xor8(Kind):
+    name, parameters, size = "xor8", 2, 1  # bytes of a fingerprint
+
+    def __init__(self, b: int, salt: int) -> None:
+        need(b <= (2**32 - 1) // 3, "parameter 0", f"blocks of {b} slots, more than (2^32 - 1)/3")
+        self.b, self.salt, self.lengths = b, salt, (3 * b * self.size,)
+
+    def check(self, keys: int) -> None:
+        need((self.b == 0) == (keys == 0), "parameter 0", f"blocks of {self.b} slots for {keys} keys")
+        need(3 * self.b >= keys, "parameter 0", f"{3 * self.b} slots for {keys} keys")
+        need(self.b > 0 or self.salt == 0, "parameter 1", "a salt for no keys")
+
+    def contains(self, h: int) -> bool:
+        if self.b == 0:
+            return False
+        g = mix(h + self.salt & MASK)
+        turned = [(g << 21 * i | g >> (64 - 21 * i)) & MASK for i in range(3)]
+        found = 0
+        for i, x in enumerate(turned):
+            found ^= self.slot(i * self.b + scale(x, self.b))
+        return found == (g ^ g >> 32) % 256**self.size
+
+    def slot(self, at: int) -> int:
+        return int.from_bytes(self.sections[0][at * self.size : (at + 1) * self.size], "little")
+
+
+class Xor16(Xor8):
+    name, size = "xor16", 2
+
+
+class Xor32(Xor8):
+    name, size = "xor32", 4
+
+
+class XorPlus8(Xor8):
+    name = "xor_plus8"
+
+    def whole(self, sizes: list[int]) -> tuple[int, ...]:
+        groups = -(-self.b // 224)
+        need(len(sizes) == 3, "byte 40", f"{len(sizes)} sections, not 3")
+        return (2 * self.b * self.size, 32 * groups, sizes[2])  # the last is measured in `check`
+
+    def check(self, keys: int) -> None:
+        super().check(keys)
+        kept: list[int] = []  # the slots of block 2 that are not 0
+        for i in range(0, len(self.sections[1]), 32):
+            group = int.from_bytes(self.sections[1][i : i + 32], "little")
+            need(group % 2**32 == len(kept), "section 1", f"group {i // 32} does not count the ones before it")
+            kept += [i // 32 * 224 + j for j in range(224) if group >> 32 + j & 1]
+        need(all(slot < self.b for slot in kept), "section 1", "a bit after the last slot is set")
+        size = len(self.sections[2])
+        need(size == (1 + len(kept)) * self.size, "section 2", f"{size} bytes for {len(kept)} slots")
+        need(not any(self.sections[2][: self.size]), "section 2", "entry 0 is not 0")
+        self.kept: dict[int, int] = {}
+        for i, slot in enumerate(kept, 1):
+            self.kept[slot] = int.from_bytes(self.sections[2][i * self.size : (i + 1) * self.size], "little")
+            need(self.kept[slot] != 0, "section 2", f"entry {i} is 0")
+
+    def slot(self, at: int) -> int:
+        return super().slot(at) if at < 2 * self.b else self.kept.get(at - 2 * self.b, 0)
+
+
+class XorPlus16(XorPlus8):
+    name, size = "xor_plus16", 2
+
+
+class Bloomier(Kind):
+    name, parameters = "bloomier", 5
+
+    def __init__(self, f: int, v: int, L: int, C: int, salt: int) -> None:
+        need(f <= 32, "parameter 0", f"fingerprints of {f} bits, more than 32")
+        need(v <= 64 and f + v > 0, "parameter 1", f"values of {v} bits")
+        self.f, self.v, self.L, self.C, self.salt, self.T = f, v, L, C, salt, (C + 3) * L
+        if L or C or salt:
+            need(1 <= L <= 2**18 and L & (L - 1) == 0, "parameter 2", f"segment length {L}, not a power of two to 2^18")
+            need(1 <= C <= 2**24, "parameter 3", f"{C} segments, not 1 to 2^24")
+            need(self.T < 2**32, "parameters 2 and 3", f"{self.T} slots, not fewer than 2^32")
+        self.lengths = (-(-self.T * (f + v) // 8) + 15 if self.T else 0,)
+
+    def check(self, keys: int) -> None:
+        need((self.T == 0) == (keys == 0) and keys <= self.T, "parameter 2", f"{self.T} slots for {keys} keys")
+        table = int.from_bytes(self.sections[0], "little")
+        need(not table >> self.T * (self.f + self.v), "section 0", "bits after the last slot are set")
+
+    def get(self, h: int) -> int | None:
+        if self.T == 0:
+            return None
+        g, L, w = mix(h + self.salt & MASK), self.L, self.f + self.v
+        p = scale(g, self.C * L)
+        found = (g ^ g >> 32) % 2**self.f
+        for place in [p] + [(p + i * L) ^ ((g >> by) % L) for i, by in enumerate((0, 18, 36), 1)]:
+            start = place * w
+            window = int.from_bytes(self.sections[0][start >> 3 : (start >> 3) + 13], "little")
+            found ^= window >> (start & 7) & (2**w - 1)
+        return found >> self.f if found % 2**self.f == 0 else None
+
+    def contains(self, h: int) -> bool:
+        return self.get(h) is not None
+
+
 KINDS: dict[int, type[Kind]] = {
     1: Bloom,
     2: SplitBlock,
@@ -892,6 +992,12 @@ KINDS: dict[int, type[Kind]] = {
     26: DLeft,
     27: RankIndexed,
     28: HashCompaction,
+    29: Xor8,
+    30: Xor16,
+    31: Xor32,
+    32: XorPlus8,
+    33: XorPlus16,
+    39: Bloomier,
 }
 
 
@@ -1017,6 +1123,9 @@ def check(path: Path) -> str:
     need(f.keys == count, "byte 64", f"{f.keys} keys, not {count}")
     for i in range(count):
         need(f.contains(b"present-%d" % i), "answer", f"present-{i} is absent")
+        if isinstance(f.kind, Bloomier) and f.kind.v:  # a golden map has the squares as values
+            value = f.kind.get(f.hash(b"present-%d" % i))
+            need(value == i * i, "answer", f"present-{i} has the value {value}")
     absent = (f"absent-{i}" for i in range(int(told["until"]) + 1))
     positives = list(islice((key for key in absent if f.contains(key.encode())), 20))
     need(positives == told["positives"].split(), "answer", f"the false positives are {positives}")

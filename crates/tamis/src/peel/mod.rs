@@ -8,14 +8,22 @@
 //! is put aside; this may leave other slots with one key; and so on until no key is left. The order backwards is the
 //! order in which to fill the slots.
 //!
-//! [`BinaryFuse`] is such a table. [`Compacting`] grows by making one whenever it is full.
+//! [`BinaryFuse`] is such a table, [`Xor`] its simpler ancestor, and [`XorPlus`] that one without its empty slots.
+//! [`Bloomier`] keeps a value beside the fingerprint. [`Compacting`] grows by making a table whenever it is full.
 
 mod binary_fuse;
+mod bloomier;
 mod compacting;
 mod narrow;
+mod peeler;
+mod xor;
+mod xor_plus;
 
 pub use binary_fuse::{BinaryFuse, BinaryFuse8, BinaryFuse16, BinaryFuse32, Fingerprint};
+pub use bloomier::Bloomier;
 pub use compacting::Compacting;
+pub use xor::{Xor, Xor8, Xor16, Xor32};
+pub use xor_plus::{XorPlus, XorPlus8, XorPlus16};
 
 use std::panic::resume_unwind;
 use std::sync::{Mutex, PoisonError};

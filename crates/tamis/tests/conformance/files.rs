@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tamis::{AnyFilter, Config, Filter, Hashing, Keyed, KindInfo};
+use tamis::{AnyFilter, Bloomier, Config, Filter, Hashing, Keyed, KindInfo};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::members::map;
@@ -348,6 +348,18 @@ pub(crate) fn golden_sealed() {
     let mut filter: Any = Keyed::new(&config).unwrap();
     insert_each(&mut filter, (0..400).map(|i| format!("present-{i}")));
     compare("variant-sealed", &config, 400, &filter);
+}
+
+/// A map: the key number i has the value i².
+pub(crate) fn golden_values() {
+    let config: Config = "bloomier:capacity=400,fpr=0.01".parse().unwrap();
+    let pairs = (0..400).map(|i| (format!("present-{i}"), i * i));
+    let map = Keyed::<Bloomier>::from_pairs(&config, pairs).unwrap();
+    let filter: Any = Keyed::open(map.to_bytes()).unwrap();
+    compare("variant-values", &config, 400, &filter);
+    let file = fs::read(golden_path("variant-values", "tamis")).unwrap();
+    let stored: Keyed<Bloomier> = Keyed::open(file).unwrap();
+    assert!((0..400).all(|i| stored.get(&format!("present-{i}")) == Some(i * i)));
 }
 
 /// A window in the middle of a generation, which has cleared its slice in a part of the blocks only.

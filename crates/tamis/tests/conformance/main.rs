@@ -137,6 +137,7 @@ const OF_ALL: &[(&str, fn())] = &[
     ("law_11_golden_grown", files::golden_grown),
     ("law_11_golden_sealed", files::golden_sealed),
     ("law_11_golden_window", files::golden_window),
+    ("law_11_golden_values", files::golden_values),
     ("law_14_ids_and_names_are_unique", limits::unique),
     ("law_14_the_readme_lists_every_kind", limits::readme),
 ];

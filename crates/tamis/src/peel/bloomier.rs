@@ -1,0 +1,545 @@
+//! The Bloomier filter: a fixed map that stores no keys.
+//!
+//! # The idea
+//!
+//! ```text
+//!   segments      0        1        2        3        4      …      places as those of a binary fuse filter, four a key
+//!            ┌────────┬────────┬────────┬────────┬────────┬─ … ─┐
+//!   slots    │  ▲     │      ▲ │ ▲      │   ▲    │        │     │   f + v bits a slot, packed without gaps
+//!            └──┼─────┴──────┼─┴─┼──────┴───┼────┴────────┴─ … ─┘
+//!               p₀           p₁  p₂         p₃
+//!
+//!   slots[p₀] ⊕ slots[p₁] ⊕ slots[p₂] ⊕ slots[p₃]  =  ┌── v bits ──┬──── f bits ────┐
+//!                                                     │ value      │ fingerprint    │
+//!                                                     └────────────┴────────────────┘
+//! ```
+//!
+//! The slots of a key combine to a fingerprint and a value, solved for all keys at once by peeling (see the family's
+//! page). A key that was given is always answered with its own value. One that was not combines to noise: with
+//! probability 2⁻ᶠ the noise agrees with its fingerprint, and then the value is noise as well; otherwise it is told to be
+//! absent. With f = 0 there is nothing to agree with: every key is answered, and only those that were given are
+//! answered rightly. That is enough where every key asked for is known to be in the map, and the smallest there is.
+//!
+//! Without values (v = 0) it is a set, at the rate of any width and not only of 8, 16 or 32 bits; so it is built by
+//! name, and by the program.
+//!
+//! # Build
+//!
+//! As [`BinaryFuse`](crate::BinaryFuse) with four slots a key, in one table whatever its size. Pairs that are given twice
+//! are held once. Two values for one key are refused, with the positions of both: [`BuildErrorKind::Conflict`]. So are
+//! two keys of one 64-bit hash, of which there is a pair among n with probability n²/2⁶⁵ (one in a hundred at 600 million
+//! keys): they would need two values in one place. Another seed of the key hash parts them.
+//!
+//! A value cannot be changed in place: its four slots are parts of other keys' answers. Build the map anew, or take a
+//! table that a perfect hash leads into, in which every key has a place of its own.
+//!
+//! # Cost
+//!
+//! 1.077·(f + v) bits per key (a million keys): 17.2 bits for values of 8 bits at 0.39 %, 1.08 for one bit and f = 0. Small
+//! maps pay more: 1.23·(f + v) at 10⁴ keys. A lookup reads four lines that do not depend on one another. Building takes
+//! 25 bytes a key beside the table, and for a map 8 more, and the 16 of the pairs.
+//!
+//! # When to choose it
+//!
+//! For a large fixed map from keys to small values (a shard, a category, a version, an offset) where a wrong answer for
+//! an unknown key does little harm, or none can be asked for. For a set, [`BinaryFuse8`](crate::BinaryFuse8) is faster
+//! where its rate is the one wanted; at 1 % this one takes 7.5 bits per key where that takes 9.0.
+//!
+//! # Claims that do not hold
+//!
+//! The name promises more than there is: an absent key is *not* answered with nothing for certain, and the fraction that is
+//! answered, 2⁻ᶠ, is paid for in every slot. The mutable form of the paper, with a slot of its own for each key beside two
+//! bits that lead to it, takes 2.2 bits per key more than this one and still cannot take new keys.
+//!
+//! # Bibliography
+//!
+//! - Chazelle, Kilian, Rubinfeld, Tal, *The Bloomier filter: an efficient data structure for static support lookup
+//!   tables*, 2004: values that are the xor of slots, found by peeling.
+//! - Dietzfelbinger, Pagh, *Succinct data structures for retrieval and approximate membership*, 2008: retrieval without a
+//!   fingerprint, and sets as retrieval.
+//! - Graf, Lemire, *Binary fuse filters: fast and smaller than xor filters*, 2022: the places, and how many slots they need.
+
+use crate::bits::{low_mask, mix64};
+use crate::buf::Buf;
+use crate::config::{Config, Param};
+use crate::error::{BuildError, BuildErrorKind, DecodeError, NoMemory};
+use crate::filter::{Filter, Kind};
+use crate::format::{Decoder, Encoder};
+use crate::key::{Hashing, Key};
+use crate::keyed::Keyed;
+use crate::peel::binary_fuse::{Shape, fingerprint};
+use crate::peel::peeler::{self, MOST_SLOTS, Order};
+use crate::{math, simd};
+
+/// A fixed map from hashes to values of up to 64 bits, or a fixed set at any rate.
+///
+/// ```
+/// use tamis::{Bloomier, Config, Keyed};
+///
+/// let ports = [("ssh", 22), ("http", 80), ("https", 443)];
+/// let ports = Keyed::<Bloomier>::from_pairs(&Config::new(0).fpr(0.001), ports)?;
+/// assert_eq!(ports.get("http"), Some(80));
+///
+/// let again: Keyed<Bloomier> = Keyed::open(ports.to_bytes())?;
+/// assert_eq!(again.get("https"), Some(443));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Bloomier {
+    slots: Slots,
+    shape: Shape,
+    salt: u64,
+    /// Bits of a fingerprint, and of a value.
+    bits: u32,
+    value_bits: u32,
+    len: u64,
+}
+
+/// Slots of a key: a table in which a key has four is 4 % smaller than one with three.
+const ARITY: usize = 4;
+/// The places of a table of no slots.
+const NOWHERE: Shape = Shape {
+    arity: ARITY as u32,
+    segment_length: 0,
+    segment_count: 0,
+};
+/// Widths of a fingerprint in a set. A map may also have none.
+const BITS: std::ops::RangeInclusive<u64> = 1..=32;
+
+/// Slots of up to 96 bits, packed without gaps: more than [`Packed`](crate::packed::Packed) reads at once.
+#[derive(Clone, Debug)]
+struct Slots {
+    bytes: Buf<u8>,
+    width: u32,
+}
+
+impl Slots {
+    /// Bytes after the last slot, so that any slot can be read by one load from the byte that it starts in.
+    const SPARE: u64 = 15;
+    /// The widest slot that 8 bytes hold wherever it starts. 16 would more often reach into another line.
+    const NARROW: u32 = 57;
+
+    fn bytes_of(len: u64, width: u32) -> u64 {
+        if len == 0 {
+            return 0;
+        }
+        // At most 2³² slots of 96 bits.
+        (len * u64::from(width)).div_ceil(8) + Slots::SPARE
+    }
+
+    fn zeroed(len: u64, width: u32) -> Result<Slots, NoMemory> {
+        let bytes = Buf::zeroed(Slots::bytes_of(len, width))?;
+        Ok(Slots { bytes, width })
+    }
+
+    /// The first byte of a slot, and the slot's first bit in it.
+    #[inline(always)]
+    fn start(&self, slot: u32) -> (usize, u32) {
+        let bit = u64::from(slot) * u64::from(self.width);
+        ((bit / 8) as usize, (bit % 8) as u32)
+    }
+
+    #[inline(always)]
+    fn get(&self, slot: u32) -> u128 {
+        let (byte, shift) = self.start(slot);
+        if self.width <= Slots::NARROW {
+            let mut word = [0; 8];
+            word.copy_from_slice(&self.bytes[byte..byte + 8]);
+            u128::from(u64::from_le_bytes(word) >> shift & low_mask(self.width))
+        } else {
+            let mut word = [0; 16];
+            word.copy_from_slice(&self.bytes[byte..byte + 16]);
+            u128::from_le_bytes(word) >> shift & self.mask()
+        }
+    }
+
+    /// Writes a slot that holds 0; `value` must fit in it.
+    fn fill(&mut self, slot: u32, value: u128) {
+        debug_assert!(self.get(slot) == 0 && value <= self.mask());
+        let (byte, shift) = self.start(slot);
+        let bytes = &mut self.bytes.make_mut()[byte..byte + 16];
+        for (byte, more) in bytes.iter_mut().zip((value << shift).to_le_bytes()) {
+            *byte |= more;
+        }
+    }
+
+    #[inline(always)]
+    fn mask(&self) -> u128 {
+        (1 << self.width) - 1
+    }
+
+    /// Reads as many slots of this width; bits after them must be 0.
+    fn decode(input: &mut Decoder<'_>, len: u64, width: u32) -> Result<Slots, DecodeError> {
+        let bytes = input.section::<u8>("slots", Slots::bytes_of(len, width))?;
+        let end = len * u64::from(width);
+        let after = (0..).zip(bytes.get((end / 8) as usize..).unwrap_or_default());
+        for (i, &byte) in after {
+            let byte = if i == 0 { byte >> (end % 8) } else { byte };
+            if byte != 0 {
+                let expected = "zero bits after the last slot";
+                return Err(DecodeError::invalid("slots", u64::from(byte), expected));
+            }
+        }
+        Ok(Slots { bytes, width })
+    }
+}
+
+/// Hashes and their values, in the order given.
+struct Pairs {
+    hashes: Vec<u64>,
+    values: Vec<u64>,
+}
+
+impl AsRef<[u64]> for Pairs {
+    fn as_ref(&self) -> &[u64] {
+        &self.hashes
+    }
+}
+
+impl Pairs {
+    /// Each hash once, or the first pair in the order given that has another value than an earlier one of its hash.
+    fn distinct(self) -> Result<Pairs, BuildError> {
+        let mut order: Vec<usize> = (0..self.hashes.len()).collect();
+        order.sort_unstable_by_key(|&position| (self.hashes[position], position));
+        let mut conflict: Option<(usize, usize)> = None;
+        let mut kept = Vec::new();
+        for same in order.chunk_by(|&a, &b| self.hashes[a] == self.hashes[b]) {
+            let first = same[0];
+            let other = |&&position: &&usize| self.values[position] != self.values[first];
+            if let Some(&second) = same.iter().find(other)
+                && conflict.is_none_or(|(_, least)| second < least)
+            {
+                conflict = Some((first, second));
+            }
+            kept.push(first);
+        }
+        if let Some((first, second)) = conflict {
+            return Err(BuildErrorKind::Conflict { first, second }.into());
+        }
+        let all = |of: &[u64]| kept.iter().map(|&position| of[position]).collect();
+        Ok(Pairs {
+            hashes: all(&self.hashes),
+            values: all(&self.values),
+        })
+    }
+}
+
+impl Bloomier {
+    /// The map of these pairs of hash and value. Values take as many bits as the greatest has.
+    ///
+    /// The rate is that at which a hash that was not given is answered with some value. The parameter `bits=0` is for
+    /// maps that are asked for members only: then every hash is answered, at no cost.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] when the configuration is not possible, or a hash has two values: [`BuildErrorKind::Conflict`].
+    pub fn from_pairs(
+        config: &Config,
+        pairs: impl IntoIterator<Item = (u64, u64)>,
+    ) -> Result<Bloomier, BuildError> {
+        let (hashes, values): (Vec<u64>, Vec<u64>) = pairs.into_iter().unzip();
+        let (_, fpr) = config.check::<Bloomier>(&hashes)?;
+        let bits = match config.param("bits", "a whole number from 0 to 32")? {
+            Some(0) => 0,
+            _ => bits_for(config, fpr)?,
+        };
+        let greatest = values.iter().copied().max().unwrap_or(0);
+        let value_bits = greatest.max(1).ilog2() + 1;
+        let attempt = |pairs: &Pairs, number| {
+            Bloomier::attempt(&pairs.hashes, &pairs.values, (bits, value_bits), number)
+        };
+        peeler::build(Pairs { hashes, values }, Pairs::distinct, attempt)
+    }
+
+    /// The value of a hash that was given: always its own. One that was not is answered with some value at the rate
+    /// [`fpr`](Filter::fpr), and otherwise with `None`.
+    #[inline(always)]
+    pub fn get(&self, hash: u64) -> Option<u64> {
+        if self.len == 0 {
+            return None;
+        }
+        let (places, wanted) = self.places(hash);
+        let found = places
+            .iter()
+            .fold(wanted, |x, &place| x ^ self.slots.get(place));
+        let agrees = found as u64 & low_mask(self.bits) == 0;
+        agrees.then_some((found >> self.bits) as u64)
+    }
+
+    /// Looks up many hashes: `out[i]` becomes `get(hashes[i])`, for as many as both slices hold. Faster than single calls.
+    pub fn get_batch(&self, hashes: &[u64], out: &mut [Option<u64>]) {
+        let n = hashes.len().min(out.len());
+        simd::dispatch(GetBatch {
+            map: self,
+            hashes: &hashes[..n],
+            out: &mut out[..n],
+        });
+    }
+
+    /// Bits of a fingerprint; 0 where every hash is answered.
+    pub fn fingerprint_bits(&self) -> u32 {
+        self.bits
+    }
+
+    /// Bits of a value; 0 in a set.
+    pub fn value_bits(&self) -> u32 {
+        self.value_bits
+    }
+
+    /// The slots of a hash, and its fingerprint.
+    #[inline(always)]
+    fn places(&self, hash: u64) -> ([u32; ARITY], u128) {
+        self.places_of_salted(mix64(hash.wrapping_add(self.salt)))
+    }
+
+    #[inline(always)]
+    fn places_of_salted(&self, salted: u64) -> ([u32; ARITY], u128) {
+        let wanted = u64::from(fingerprint::<u32>(salted)) & low_mask(self.bits);
+        (self.shape.places(salted), u128::from(wanted))
+    }
+
+    /// One attempt at a map, or at a set, which has no values.
+    fn attempt(
+        hashes: &[u64],
+        values: &[u64],
+        (bits, value_bits): (u32, u32),
+        number: u32,
+    ) -> Result<Option<Bloomier>, BuildError> {
+        let len = hashes.len() as u64;
+        let (salt, room) = peeler::attempt(number, len);
+        let (shape, salt) = match math::binary_fuse_geometry(room, ARITY as u32) {
+            Some((segment_length, segment_count)) => {
+                let shape = Shape {
+                    segment_length,
+                    segment_count,
+                    ..NOWHERE
+                };
+                (shape, salt)
+            }
+            None => (NOWHERE, 0),
+        };
+        if len > 0 && !shape.is_sound() {
+            return Err(BuildErrorKind::TooLarge {
+                unit: "slots",
+                needed: room as f64 * math::binary_fuse_factor(room, ARITY as u32),
+                most: MOST_SLOTS,
+            }
+            .into());
+        }
+        let mut sorted = Buf::<u64>::zeroed(values.len() as u64)?;
+        let of_sorted = sorted.make_mut();
+        let salted = peeler::salted(hashes, salt, |from, to| {
+            if let Some(&value) = values.get(from) {
+                of_sorted[to] = value;
+            }
+        })?;
+        let places = |salted| shape.places::<ARITY>(salted);
+        let count = shape.slots();
+        let Some(order) = Order::find(&salted, count, count, places)? else {
+            return Ok(None);
+        };
+        let mut map = Bloomier {
+            slots: Slots::zeroed(count, bits + value_bits)?,
+            shape,
+            salt,
+            bits,
+            value_bits,
+            len,
+        };
+        for (index, own) in order.filling() {
+            let (places, wanted) = map.places_of_salted(salted[index]);
+            let value = sorted.get(index).copied().unwrap_or(0);
+            let whole = u128::from(value) << bits | wanted;
+            // The slot to fill still holds 0, so it may take part in the xor.
+            let rest = places
+                .iter()
+                .fold(whole, |x, &place| x ^ map.slots.get(place));
+            map.slots.fill(own as u32, rest);
+        }
+        Ok(Some(map))
+    }
+}
+
+/// The width of a fingerprint that a configuration asks for.
+fn bits_for(config: &Config, fpr: f64) -> Result<u32, BuildError> {
+    let most = *BITS.end() as u32;
+    let needed = (1..=most).find(|&bits| math::fingerprint_fpr(bits) <= fpr);
+    config.bits::<Bloomier>(BITS, needed, math::fingerprint_fpr(most))
+}
+
+/// Many lookups of values: while one is answered, the lines of those to come are on their way.
+struct GetBatch<'a> {
+    map: &'a Bloomier,
+    hashes: &'a [u64],
+    out: &'a mut [Option<u64>],
+}
+
+impl simd::Op for GetBatch<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<B: simd::Bits>(self, _: B) {
+        let large = self.map.size_in_bytes() >= simd::PREFETCH_FROM;
+        for (i, (&hash, out)) in self.hashes.iter().zip(self.out).enumerate() {
+            if let Some(&next) = self.hashes.get(i + simd::AHEAD)
+                && large
+            {
+                self.map.prefetch(next);
+            }
+            *out = self.map.get(hash);
+        }
+    }
+}
+
+impl Keyed<Bloomier> {
+    /// The map of these pairs of key and value, with the default hashing; see [`Bloomier::from_pairs`].
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] when the configuration is not possible, or a key has two values: [`BuildErrorKind::Conflict`].
+    pub fn from_pairs<K: Key>(
+        config: &Config,
+        pairs: impl IntoIterator<Item = (K, u64)>,
+    ) -> Result<Keyed<Bloomier>, BuildError> {
+        Keyed::<Bloomier>::from_pairs_with(config, Hashing::default(), pairs)
+    }
+
+    /// As [`from_pairs`](Keyed::from_pairs), with a hashing of your choice.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] when the configuration is not possible, or a key has two values: [`BuildErrorKind::Conflict`].
+    pub fn from_pairs_with<K: Key>(
+        config: &Config,
+        hashing: Hashing,
+        pairs: impl IntoIterator<Item = (K, u64)>,
+    ) -> Result<Keyed<Bloomier>, BuildError> {
+        let hashed = pairs
+            .into_iter()
+            .map(|(key, value)| (key.hash_with(&hashing), value));
+        Keyed::from_filter(Bloomier::from_pairs(config, hashed)?, hashing, config)
+    }
+
+    /// The value of a key that was given; see [`Bloomier::get`] for one that was not.
+    #[inline]
+    pub fn get<K: Key + ?Sized>(&self, key: &K) -> Option<u64> {
+        self.filter().get(self.hash(key))
+    }
+
+    /// Looks up many keys: `out[i]` becomes `get(&keys[i])`, for as many as both slices hold. Faster than single calls.
+    pub fn get_batch<K: Key>(&self, keys: &[K], out: &mut [Option<u64>]) {
+        const CHUNK: usize = 256;
+        let mut hashes = [0; CHUNK];
+        for (keys, out) in keys.chunks(CHUNK).zip(out.chunks_mut(CHUNK)) {
+            for (hash, key) in hashes.iter_mut().zip(keys) {
+                *hash = self.hash(key);
+            }
+            self.filter().get_batch(&hashes[..keys.len()], out);
+        }
+    }
+}
+
+impl Filter for Bloomier {
+    #[inline(always)]
+    fn contains(&self, hash: u64) -> bool {
+        self.get(hash).is_some()
+    }
+
+    /// The number of distinct keys.
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn size_in_bytes(&self) -> usize {
+        self.slots.bytes.size_in_bytes()
+    }
+
+    fn fpr(&self) -> f64 {
+        if self.len == 0 {
+            0.0
+        } else {
+            math::fingerprint_fpr(self.bits)
+        }
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, hash: u64) {
+        for place in self.places(hash).0 {
+            simd::prefetch(&self.slots.bytes, self.slots.start(place).0);
+        }
+    }
+}
+
+impl Kind for Bloomier {
+    const ID: u16 = 39;
+    const NAME: &'static str = "bloomier";
+    const ABOUT: &'static str =
+        "a fixed set at any rate, or a fixed map from keys to values of up to 64 bits";
+    const SOURCE: &'static str = "peel/bloomier.rs";
+    const PARAMS: &'static [Param] = &[Param {
+        name: "bits",
+        about: "bits of a fingerprint, 1 to 32; default: what the rate needs; 0 for maps that are asked for members only",
+    }];
+
+    /// The set of these hashes; [`Bloomier::from_pairs`] makes a map.
+    fn build(config: &Config, hashes: &mut [u64]) -> Result<Bloomier, BuildError> {
+        let (_, fpr) = config.check::<Bloomier>(hashes)?;
+        let bits = bits_for(config, fpr)?;
+        peeler::build(hashes, peeler::distinct, |hashes, number| {
+            Bloomier::attempt(hashes, &[], (bits, 0), number)
+        })
+    }
+
+    fn encode<'a>(&'a self, out: &mut Encoder<'a>) {
+        out.param("bits", u64::from(self.bits));
+        out.param("value_bits", u64::from(self.value_bits));
+        out.param("segment_length", self.shape.segment_length);
+        out.param("segment_count", self.shape.segment_count);
+        out.param("salt", self.salt);
+        out.section(&self.slots.bytes);
+    }
+
+    fn decode(input: &mut Decoder<'_>) -> Result<Bloomier, DecodeError> {
+        let bits = input.param_in("bits", 0..=*BITS.end())? as u32;
+        let value_bits = input.param_in("value_bits", 0..=64)? as u32;
+        let segment_length = input.param("segment_length")?;
+        let segment_count = input.param("segment_count")?;
+        let salt = input.param("salt")?;
+        if bits + value_bits == 0 {
+            return Err(DecodeError::invalid(
+                "value_bits",
+                0,
+                "1 or more where bits is 0",
+            ));
+        }
+        let shape = Shape {
+            segment_length,
+            segment_count,
+            ..NOWHERE
+        };
+        let len = input.len();
+        let sound = match len {
+            0 => segment_length == 0 && segment_count == 0 && salt == 0,
+            _ => shape.is_sound() && shape.slots() >= len,
+        };
+        if !sound {
+            let expected = "0 for no keys, with all that follows, or a power of two up to 2^18, for at most 2^32 slots, as many as keys or more";
+            return Err(DecodeError::invalid(
+                "segment_length",
+                segment_length,
+                expected,
+            ));
+        }
+        Ok(Bloomier {
+            slots: Slots::decode(input, shape.slots(), bits + value_bits)?,
+            shape,
+            salt,
+            bits,
+            value_bits,
+            len,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;
