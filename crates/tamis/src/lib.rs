@@ -26,6 +26,8 @@
 //! | the keys of the last minutes, or of the last million insertions | [`Sliding`] |
 //! | to fill one filter from many threads at once | [`AtomicSplitBlock`], [`AtomicBloom`] |
 //! | to find the differences of two sets without sending either | [`Iblt`] |
+//! | a fixed set that travels or is merged, at any rate | [`Golomb`] |
+//! | the filters of Bitcoin blocks | [`Bip158`] |
 //! | the bits of a Parquet file | [`SplitBlock256`] |
 //!
 //! # Keys or hashes
@@ -42,6 +44,7 @@ mod bits;
 pub mod bloom;
 mod buf;
 pub mod chained;
+pub mod coded;
 mod config;
 pub mod cuckoo;
 mod error;
@@ -60,6 +63,7 @@ mod simd;
 pub use bloom::*;
 pub use buf::{Buf, Word};
 pub use chained::*;
+pub use coded::*;
 pub use config::{Config, Param};
 pub use cuckoo::*;
 pub use error::{

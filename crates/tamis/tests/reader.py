@@ -863,6 +863,67 @@ class TwoChoice(Bloom):
         return super().contains(h) or super().contains(mix(h))
 
 
+def packed(count: int, width: int) -> int:
+    """Bytes of an array of so many numbers of so many bits."""
+    return -(-count * width // 8) + 7
+
+
+class Golomb(Kind):
+    name, parameters = "golomb", 2
+
+    def __init__(self, U: int, K: int) -> None:
+        need(1 <= U <= 2**61, "parameter 0", f"a range of {U}, not 1 to 2^61")
+        need(8 <= K <= 4096, "parameter 1", f"{K} keys a chunk, not 8 to 4096")
+        self.U, self.K = U, K
+
+    def whole(self, sizes: list[int]) -> tuple[int, ...]:
+        need(len(sizes) == 3, "byte 40", f"{len(sizes)} sections, not 3")
+        return (32, *sizes[1:])  # measured by the counts, in `check`
+
+    def check(self, keys: int) -> None:
+        n, self.T, self.w, self.a = struct.unpack("<4Q", self.sections[0])
+        need(n <= min(keys, self.U) and (n == 0) == (keys == 0), "section 0", f"{n} values of {keys} keys")
+        need(1 <= self.w <= 57, "section 0", f"an index of {self.w} bits")
+        need(self.T < 2**60, "section 0", f"{self.T} bits of code")
+        least = -(-self.U * 2066789051 // 2**32)
+        self.P = next((p for p in range(56) if n << p >= least), 56)
+        q = self.K * self.U // max(n, 1)
+        b = q.bit_length() - 1
+        self.s = min(b + (q >> (b - 1) == 3), self.U.bit_length())
+        self.C = -(-self.U // 2**self.s) if n else 0
+        sizes = (packed(self.C + 1, self.w), packed(self.T + 64, 1))
+        need(tuple(map(len, self.sections[1:])) == sizes, "sections", f"not of {sizes} bytes")
+        for section, bits in zip(self.sections[1:], ((self.C + 1) * self.w, self.T)):
+            need(not int.from_bytes(section, "little") >> bits, "sections", "bits after the end are set")
+        numbers = [field(self.sections[1], c, self.w) for c in range(self.C + 1)]
+        need(min(numbers) == 0 and max(max(numbers).bit_length(), 1) == self.w, "section 1", "numbers of another width")
+        starts = [self.start(c) for c in range(self.C + 1)]
+        need(starts[0] == 0 and starts[-1] == self.T and starts == sorted(starts), "section 1", "chunks out of order")
+        self.code = int.from_bytes(self.sections[2], "little")
+        self.values = {value for c in range(self.C) for value in self.chunk(c, starts[c], starts[c + 1])}
+        need(len(self.values) == n, "section 2", f"{len(self.values)} values, not {n}")
+
+    def start(self, c: int) -> int:
+        slope = (self.T << 32) // self.C if self.C else 0
+        return (field(self.sections[1], c, self.w) + (c * slope >> 32) + self.a) & MASK
+
+    def chunk(self, c: int, at: int, end: int) -> Iterator[int]:
+        value, above = c << self.s, min(c + 1 << self.s, self.U)
+        while at < end:
+            quotient = 0
+            while self.code >> at & 1:
+                quotient, at = quotient + 1, at + 1
+            at, end = at + 1, end - self.P
+            need(at <= end, "section 2", f"chunk {c} ends within a code")
+            value += quotient << self.P | self.code >> end & (1 << self.P) - 1
+            need(value < above, "section 2", f"value {value} in chunk {c}")
+            yield value
+            value += 1
+
+    def contains(self, h: int) -> bool:
+        return scale(h, self.U) in self.values
+
+
 KINDS: dict[int, type[Kind]] = {
     1: Bloom,
     2: SplitBlock,
@@ -892,6 +953,7 @@ KINDS: dict[int, type[Kind]] = {
     26: DLeft,
     27: RankIndexed,
     28: HashCompaction,
+    37: Golomb,
 }
 
 

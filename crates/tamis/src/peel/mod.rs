@@ -17,6 +17,8 @@ mod narrow;
 pub use binary_fuse::{BinaryFuse, BinaryFuse8, BinaryFuse16, BinaryFuse32, Fingerprint};
 pub use compacting::Compacting;
 
+pub(crate) use binary_fuse::dedup;
+
 use std::panic::resume_unwind;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
