@@ -39,6 +39,7 @@ const TYPED: &[Maker] = &[
     Maker::of::<tamis::BinaryFuse16>(),
     Maker::of::<tamis::BinaryFuse32>(),
     Maker::of::<tamis::Compacting>(),
+    Maker::of::<tamis::Perfect>(),
 ];
 
 struct Maker {

@@ -198,6 +198,13 @@ pub enum BuildErrorKind {
         /// How many attempts were made.
         attempts: u32,
     },
+    /// A map was given two values for one key.
+    Conflict {
+        /// The position of the first pair.
+        first: usize,
+        /// The position of another pair of the same key.
+        second: usize,
+    },
 }
 
 impl BuildError {
@@ -289,6 +296,9 @@ impl fmt::Display for BuildError {
                 "{attempts} attempts at building from {} failed; if the hashes are your own, check that they are spread over 64 bits",
                 Keys(*keys)
             ),
+            BuildErrorKind::Conflict { first, second } => {
+                write!(f, "the pairs at positions {first} and {second} are of one key and have different values; give each key one value")
+            }
         }
     }
 }

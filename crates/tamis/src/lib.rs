@@ -27,6 +27,7 @@
 //! | to fill one filter from many threads at once | [`AtomicSplitBlock`], [`AtomicBloom`] |
 //! | to find the differences of two sets without sending either | [`Iblt`] |
 //! | a fixed set that travels or is merged, at any rate | [`Golomb`] |
+//! | a value or a number for each key of a fixed set | [`Perfect`] |
 //! | the filters of Bitcoin blocks | [`Bip158`] |
 //! | the bits of a Parquet file | [`SplitBlock256`] |
 //!
@@ -56,6 +57,7 @@ mod keyed;
 pub mod math;
 mod packed;
 pub mod peel;
+pub mod perfect;
 pub mod probing;
 mod registry;
 mod simd;
@@ -75,6 +77,7 @@ pub use format::{Decoder, Encoder, ParamValue, looks_like_filter};
 pub use key::{Hashing, Key};
 pub use keyed::{Keyed, Stored};
 pub use peel::*;
+pub use perfect::*;
 pub use probing::*;
 pub use registry::{AnyFilter, Capabilities, KINDS, KindInfo, kind};
 

@@ -13,7 +13,7 @@ use crate::error::{
 use crate::filter::{Count, Filter, Insert, Kind, Remove};
 use crate::format::{Decoder, Encoder, ParamValue};
 use crate::keyed::Stored;
-use crate::{bloom, chained, coded, cuckoo, peel, probing};
+use crate::{bloom, chained, coded, cuckoo, peel, perfect, probing};
 
 /// Every kind of filter, in the order of the documentation.
 pub static KINDS: &[KindInfo] = &[
@@ -46,6 +46,7 @@ pub static KINDS: &[KindInfo] = &[
     KindInfo::of::<peel::BinaryFuse16>(),
     KindInfo::of::<peel::BinaryFuse32>(),
     KindInfo::of::<peel::Compacting>(),
+    KindInfo::of::<perfect::Perfect>(),
 ];
 
 /// What is known of a kind without having a filter of it.

@@ -8,6 +8,7 @@ checks every *.tamis file there against the .txt file beside it. Needs the packa
 
 from __future__ import annotations
 
+import math
 import re
 import struct
 import sys
@@ -924,6 +925,44 @@ class Golomb(Kind):
         return scale(h, self.U) in self.values
 
 
+class Perfect(Kind):
+    name, parameters = "perfect", 6
+
+    def __init__(self, f: int, v: int, n: int, S: int, B: int, salt: int) -> None:
+        need(2 <= f <= 32 and v <= 57 - f, "parameters 0 and 1", f"{f} bits and values of {v}")
+        need(n < 2**32, "parameter 2", f"{n} keys, not fewer than 2^32")
+        if n == 0:
+            need(S == B == salt == 0, "parameters 3 to 5", f"{S}, {B} and {salt} without keys")
+        else:
+            most = math.ceil(n / 0.99 * 1.16) + 16
+            need(n <= S <= most and 1 <= B <= n, "parameters 3 and 4", f"{S} slots and {B} buckets for {n} keys")
+        self.f, self.v, self.n, self.S, self.B, self.salt = f, v, n, S, B, salt
+        self.w = max((n - 1).bit_length(), 1) if n else 1
+        self.lengths = (B, packed(S - n, self.w), packed(n, f + v))
+
+    def check(self, keys: int) -> None:
+        for section, bits in zip(self.sections[1:], ((self.S - self.n) * self.w, self.n * (self.f + self.v))):
+            need(not int.from_bytes(section, "little") >> bits, "sections", "bits after the end are set")
+        moved = [field(self.sections[1], i, self.w) for i in range(self.S - self.n)]
+        need(all(number < self.n for number in moved), "section 1", f"a number of {self.n} or more")
+        entries = [field(self.sections[2], i, self.f + self.v) for i in range(self.n)]
+        held = sum(entry % 2**self.f != 0 for entry in entries)
+        need(held == keys, "section 2", f"{held} entries, but the header counts {keys} keys")
+        need(all(entry == 0 or entry % 2**self.f for entry in entries), "section 2", "a value without a key")
+
+    def contains(self, h: int) -> bool:
+        if self.n == 0:
+            return False
+        g = mix(h + self.salt & MASK)
+        y = scale(scale(g, g), 2**63 + (g >> 1))
+        pilot = self.sections[0][scale(y - (y >> 8) + (g >> 8), self.B)]
+        i = scale(mix(g ^ (pilot + 1) * GOLDEN_RATIO & MASK), self.S)
+        if i >= self.n:
+            i = field(self.sections[1], i - self.n, self.w)
+        fingerprint = 1 + scale((g << 32 | g >> 32) & MASK, 2**self.f - 1)
+        return field(self.sections[2], i, self.f + self.v) % 2**self.f == fingerprint
+
+
 KINDS: dict[int, type[Kind]] = {
     1: Bloom,
     2: SplitBlock,
@@ -954,6 +993,7 @@ KINDS: dict[int, type[Kind]] = {
     27: RankIndexed,
     28: HashCompaction,
     37: Golomb,
+    38: Perfect,
 }
 
 
