@@ -12,23 +12,23 @@
 //!   codes            = differences of the sorted values, the first from 0
 //! ```
 //!
-//! A wallet asks for the filter of a block, looks for its own scripts, and fetches the block only where one is found: the
-//! server does not learn which scripts they are. A set of no items is the single byte 0.
+//! A wallet asks for the filter of a block, looks for its own scripts, and fetches the block only where one is found:
+//! the server does not learn which scripts they are. A set of no items is the single byte 0.
 //!
-//! N counts distinct items. Two of them may have one value, so a difference may be 0, which [`Golomb`](crate::Golomb) has
-//! no code for. There is no index either: [`Bip158::match_any`] goes through the filter once for any number of items,
-//! and so does [`Bip158::contains`] for one.
+//! N counts distinct items. Two of them may have one value, so a difference may be 0, which [`Golomb`](crate::Golomb)
+//! has no code for. There is no index either: [`Bip158::match_any`] goes through the filter once for any number of
+//! items, and so does [`Bip158::contains`] for one.
 //!
 //! # Cost
 //!
-//! 21.05 bits per item at a rate of 1/784931 = 1.27·10⁻⁶, where 19.58 are the least. M is 1.497 times 2¹⁹ because that is
-//! where a Rice code comes closest.
+//! 21.05 bits per item at a rate of 1/784931 = 1.27·10⁻⁶, where 19.58 are the least. M is 1.497 times 2¹⁹ because that
+//! is where a Rice code comes closest.
 //!
 //! # Errors
 //!
-//! A filter from the network is read once as a whole before it is believed: more items than its bytes can hold, a `CompactSize`
-//! that is longer than needed, a code that does not end, a value out of range, a bit set in the padding, and bytes after it
-//! are each refused, and nothing is allocated on the word of N.
+//! A filter from the network is read once as a whole before it is believed: more items than its bytes can hold, a
+//! `CompactSize` that is longer than needed, a code that does not end, a value out of range, a bit set in the padding,
+//! and bytes after it are each refused, and nothing is allocated on the word of N.
 //!
 //! # Bibliography
 //!
@@ -74,8 +74,8 @@ const OP_RETURN: u8 = 0x6A;
 impl Bip158 {
     /// The filter of these items, of which repeats count once.
     ///
-    /// The block's hash is in the order of the protocol, which is the reverse of how it is displayed. For the items that
-    /// a block has, see [`basic_items`](Self::basic_items).
+    /// The block's hash is in the order of the protocol, which is the reverse of how it is displayed. For the items
+    /// that a block has, see [`basic_items`](Self::basic_items).
     ///
     /// # Errors
     ///
@@ -114,8 +114,8 @@ impl Bip158 {
         })
     }
 
-    /// The items of a basic filter: all output scripts of the block's transactions but those that start with `OP_RETURN`,
-    /// all scripts that their inputs spend from, and of both only those that are not empty.
+    /// The items of a basic filter: all output scripts of the block's transactions but those that start with
+    /// `OP_RETURN`, all scripts that their inputs spend from, and of both only those that are not empty.
     pub fn basic_items<'a>(
         outputs: impl IntoIterator<Item = &'a [u8]>,
         spent: impl IntoIterator<Item = &'a [u8]>,

@@ -10,22 +10,23 @@
 //!                                                                     removed
 //! ```
 //!
-//! The function ([`Function`]) gives each key of the set a number of its own, from 0 to n − 1, and any other key some such number. Under it
-//! lies the key's fingerprint, 1 to 2ᶠ − 1, with which another key agrees in one of 2ᶠ − 1 cases. 0 stands for a key that was
-//! removed: nothing agrees with it.
+//! The function ([`Function`]) gives each key of the set a number of its own, from 0 to n − 1, and any other key some
+//! such number. Under it lies the key's fingerprint, 1 to 2ᶠ − 1, with which another key agrees in one of 2ᶠ − 1
+//! cases. 0 stands for a key that was removed: nothing agrees with it.
 //!
 //! # Values
 //!
-//! Beside the fingerprint there is room for a value of some bits: then the filter is a map, the *Bloomier filter* of Pagh,
-//! Pagh and Rao. Members always have their own value. Any other key has none, or with the probability of a false
-//! positive that of some member. The keys are fixed, but the values are not: setting one writes one entry, and removing a
-//! key clears it. For values of other types, [`Perfect::index`] is the key's number, which stays as it is: keep the
-//! values in an array of your own.
+//! Beside the fingerprint there is room for a value of some bits: then the filter is a map, the *Bloomier filter* of
+//! Pagh, Pagh and Rao. Members always have their own value. Any other key has none, or with the probability of a false
+//! positive that of some member. The keys are fixed, but the values are not: setting one writes one entry, and
+//! removing a key clears it. For values of other types, [`Perfect::index`] is the key's number, which stays as it is:
+//! keep the values in an array of your own.
 //!
 //! # Cost
 //!
-//! f + v + 2.49 bits per key: 10.5 at 8 bits, where a lookup errs in 1/255 = 0.392 % of cases; with `bucket=4`, 10.2. A lookup
-//! reads a byte and an entry. Published descriptions give a rate of 2⁻ᶠ, which leaves no value for keys that were removed.
+//! f + v + 2.49 bits per key: 10.5 at 8 bits, where a lookup errs in 1/255 = 0.392 % of cases; with `bucket=4`, 10.2.
+//! A lookup reads a byte and an entry. Published descriptions give a rate of 2⁻ᶠ, which leaves no value for keys that
+//! were removed.
 //!
 //! # When to choose it
 //!
@@ -142,8 +143,8 @@ impl Perfect {
     ///
     /// # Errors
     ///
-    /// [`BuildError`] as for any kind; where a value does not fit; and where two pairs of one hash have different values,
-    /// which names the positions of both.
+    /// [`BuildError`] as for any kind; where a value does not fit; and where two pairs of one hash have different
+    /// values, which names the positions of both.
     pub fn with_values(config: &Config, pairs: &[(u64, u64)]) -> Result<Perfect, BuildError> {
         let keys = config.get_capacity().max(pairs.len() as u64);
         let plan = Plan::new(&config.clone().capacity(keys), &[])?;
@@ -188,7 +189,8 @@ impl Perfect {
         self.function.keys()
     }
 
-    /// The number of a key, below [`keys`](Self::keys), which is its own and stays: `None` where the key is not contained.
+    /// The number of a key, below [`keys`](Self::keys), which is its own and stays: `None` where the key is not
+    /// contained.
     #[inline(always)]
     pub fn index(&self, hash: u64) -> Option<u64> {
         self.find(hash).map(|(number, _)| number)
@@ -358,7 +360,8 @@ impl Kind for Perfect {
 mod tests {
     use super::*;
     use crate::bits::mix64;
-    use crate::math;
+    use crate::format::repair_checksums;
+    use crate::{Keyed, math};
 
     fn hits(filter: &Perfect, queries: u64) -> u64 {
         let absent = (0..queries).map(|i| mix64(1 << 40 | i));
@@ -472,5 +475,40 @@ mod tests {
         assert!(Perfect::with_values(&Config::new(0), &[(1, u64::MAX)]).is_err());
         let map = Perfect::with_values(&Config::new(0), &[]).unwrap();
         assert_eq!((map.get(1), map.fpr()), (None, 0.0));
+    }
+
+    #[test]
+    fn forged_files_are_refused_or_answer() {
+        let config = Config::new(0).fpr(0.1).set("value_bits", 3);
+        let mut keyed = Keyed::<Perfect>::build(&config, 0..100u64).unwrap();
+        let removed = keyed.hash(&7u64);
+        assert!(keyed.filter_mut().remove(removed));
+        let file = keyed.to_bytes();
+        // The number of keys, the six parameters, and all sections: pilots, moved, entries.
+        let header = u32::from_le_bytes([file[12], file[13], file[14], file[15]]) as usize;
+        let bytes = (64..72).chain(96..144).chain(header..file.len() - 24);
+        let (mut refused, mut opened) = (0, 0);
+        for bit in bytes.flat_map(|byte| 8 * byte..8 * byte + 8) {
+            let mut forged = file.clone();
+            forged[bit / 8] ^= 1 << (bit % 8);
+            repair_checksums(&mut forged);
+            let Ok(mut read) = Keyed::<Perfect>::open(forged.clone()) else {
+                refused += 1;
+                continue;
+            };
+            opened += 1;
+            assert!(read.to_bytes() == forged, "bit {bit}");
+            assert!((0.0..=1.0).contains(&read.filter().fpr()));
+            for i in 0..150u64 {
+                let hash = read.hash(&i);
+                let filter = read.filter_mut();
+                let (len, held) = (filter.len(), filter.contains(hash));
+                assert_eq!(filter.get(hash).is_some(), held);
+                assert_eq!(filter.set(hash, 5), held);
+                assert_eq!(filter.remove(hash), held);
+                assert_eq!(filter.len(), len - u64::from(held));
+            }
+        }
+        assert!(refused > 500 && opened > 500, "{refused}, {opened}");
     }
 }

@@ -10,26 +10,27 @@
 //!                                                                         └─► moved to a slot below n that is free
 //! ```
 //!
-//! A bucket's pilot is chosen so that its keys go to slots that no other key has. One slot in a hundred stays free: the
-//! last buckets would find none otherwise. Keys whose slot is n or more are sent on, by a short list, to one of the free
-//! slots below n.
+//! A bucket's pilot is chosen so that its keys go to slots that no other key has. One slot in a hundred stays free:
+//! the last buckets would find none otherwise. Keys whose slot is n or more are sent on, by a short list, to one of
+//! the free slots below n.
 //!
 //! # Build
 //!
-//! Buckets are uneven on purpose: some have many keys and are placed while all is free, most have few and fill the gaps.
-//! The largest comes first. A bucket for which none of the 256 pilots will do takes the one with which it displaces the
-//! fewest keys, and those displaced are placed anew, as in a cuckoo table. Those placed last may not be displaced, so that
-//! two do not go on displacing each other. An attempt that displaces too many begins again with another salt.
+//! Buckets are uneven on purpose: some have many keys and are placed while all is free, most have few and fill the
+//! gaps. The largest comes first. A bucket for which none of the 256 pilots will do takes the one with which it
+//! displaces the fewest keys, and those displaced are placed anew, as in a cuckoo table. Those placed last may not be
+//! displaced, so that two do not go on displacing each other. An attempt that displaces too many begins again with
+//! another salt.
 //!
 //! # Cost
 //!
-//! 8/λ bits a key for the pilots, and ⌈log₂ n⌉/99 for the list. λ = 3.5 takes 2.49 bits at a million keys, λ = 4 takes 2.20 and
-//! three times as long to build; the least that any such function can have is log₂ e = 1.44.
+//! 8/λ bits a key for the pilots, and ⌈log₂ n⌉/99 for the list. λ = 3.5 takes 2.49 bits at a million keys, λ = 4 takes
+//! 2.20 and two and a half times as long to build; the least that any such function can have is log₂ e = 1.44.
 //!
 //! # Bibliography
 //!
-//! - Groot Koerkamp, *PtrHash: minimal perfect hashing at RAM throughput*, 2025: one byte a bucket, buckets that displace
-//!   others, and the uneven buckets.
+//! - Groot Koerkamp, *PtrHash: minimal perfect hashing at RAM throughput*, 2025: one byte a bucket, buckets that
+//!   displace others, and the uneven buckets.
 //! - Pibiri, Trani, *PTHash: revisiting FCH minimal perfect hashing*, 2021: pilots, spare slots and the list.
 //! - Fox, Chen, Heath, *A faster algorithm for constructing minimal perfect hash functions*, 1992: the largest first.
 
@@ -343,8 +344,8 @@ impl<'a> Placing<'a> {
         })
     }
 
-    /// The pilot with which the buckets in the way are the smallest, counted by the squares of their sizes. Where to start
-    /// among equals differs from one time to the next.
+    /// The pilot with which the buckets in the way are the smallest, counted by the squares of their sizes. Where to
+    /// start among equals differs from one time to the next.
     fn cheapest_pilot(&mut self, bucket: u32, start: u64) -> Option<u8> {
         let start = mix64(start) as u8;
         let mut best = None;
