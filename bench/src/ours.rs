@@ -34,6 +34,7 @@ const TYPED: &[Maker] = &[
     Maker::of::<tamis::RankIndexed>(),
     Maker::of::<tamis::Cuckoo>(),
     Maker::of::<tamis::HashCompaction>(),
+    Maker::of::<tamis::Golomb>(),
     Maker::of::<tamis::BinaryFuse8>(),
     Maker::of::<tamis::BinaryFuse16>(),
     Maker::of::<tamis::BinaryFuse32>(),
@@ -44,6 +45,7 @@ const TYPED: &[Maker] = &[
     Maker::of::<tamis::XorPlus8>(),
     Maker::of::<tamis::XorPlus16>(),
     Maker::of::<tamis::Bloomier>(),
+    Maker::of::<tamis::Perfect>(),
 ];
 
 struct Maker {

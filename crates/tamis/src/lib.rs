@@ -27,6 +27,9 @@
 //! | the keys of the last minutes, or of the last million insertions | [`Sliding`] |
 //! | to fill one filter from many threads at once | [`AtomicSplitBlock`], [`AtomicBloom`] |
 //! | to find the differences of two sets without sending either | [`Iblt`] |
+//! | a fixed set that travels or is merged, at any rate | [`Golomb`] |
+//! | a value or a number for each key of a fixed set | [`Perfect`] |
+//! | the filters of Bitcoin blocks | [`Bip158`] |
 //! | the bits of a Parquet file | [`SplitBlock256`] |
 //!
 //! # Keys or hashes
@@ -43,6 +46,7 @@ mod bits;
 pub mod bloom;
 mod buf;
 pub mod chained;
+pub mod coded;
 mod config;
 pub mod cuckoo;
 mod error;
@@ -54,6 +58,7 @@ mod keyed;
 pub mod math;
 mod packed;
 pub mod peel;
+pub mod perfect;
 pub mod probing;
 mod registry;
 mod simd;
@@ -61,6 +66,7 @@ mod simd;
 pub use bloom::*;
 pub use buf::{Buf, Word};
 pub use chained::*;
+pub use coded::*;
 pub use config::{Config, Param};
 pub use cuckoo::*;
 pub use error::{
@@ -72,6 +78,7 @@ pub use format::{Decoder, Encoder, ParamValue, looks_like_filter};
 pub use key::{Hashing, Key};
 pub use keyed::{Keyed, Stored};
 pub use peel::*;
+pub use perfect::*;
 pub use probing::*;
 pub use registry::{AnyFilter, Capabilities, KINDS, KindInfo, kind};
 

@@ -82,6 +82,19 @@ impl Packed {
         bytes.copy_from_slice(&word.to_le_bytes());
     }
 
+    /// Sets the bits of `value`, up to 57 of them, from where a field starts on; those that it lacks stay as they are.
+    #[inline(always)]
+    pub(crate) fn put(&mut self, field: u64, value: u64) {
+        debug_assert!(value <= low_mask(57));
+        let bit = field * u64::from(self.width);
+        let (byte, shift) = ((bit / 8) as usize, bit % 8);
+        let bytes = &mut self.bytes.make_mut()[byte..byte + 8];
+        let mut word = [0; 8];
+        word.copy_from_slice(bytes);
+        let word = u64::from_le_bytes(word) | value << shift;
+        bytes.copy_from_slice(&word.to_le_bytes());
+    }
+
     /// Clears the bits that `keep` lacks in each of the 64 fields from number `64 · block` on.
     #[inline(always)]
     pub(crate) fn keep_in_block(&mut self, block: u64, keep: u64) {

@@ -13,7 +13,7 @@ use crate::error::{
 use crate::filter::{Count, Filter, Insert, Kind, Remove};
 use crate::format::{Decoder, Encoder, ParamValue};
 use crate::keyed::Stored;
-use crate::{bloom, chained, cuckoo, peel, probing};
+use crate::{bloom, chained, coded, cuckoo, peel, perfect, probing};
 
 /// Every kind of filter, in the order of the documentation.
 pub static KINDS: &[KindInfo] = &[
@@ -41,6 +41,7 @@ pub static KINDS: &[KindInfo] = &[
     KindInfo::of::<chained::RankIndexed>(),
     KindInfo::of::<cuckoo::Cuckoo>(),
     KindInfo::of::<probing::HashCompaction>(),
+    KindInfo::of::<coded::Golomb>(),
     KindInfo::of::<peel::BinaryFuse8>(),
     KindInfo::of::<peel::BinaryFuse16>(),
     KindInfo::of::<peel::BinaryFuse32>(),
@@ -51,6 +52,7 @@ pub static KINDS: &[KindInfo] = &[
     KindInfo::of::<peel::XorPlus8>(),
     KindInfo::of::<peel::XorPlus16>(),
     KindInfo::of::<peel::Bloomier>(),
+    KindInfo::of::<perfect::Perfect>(),
 ];
 
 /// What is known of a kind without having a filter of it.

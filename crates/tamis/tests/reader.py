@@ -8,6 +8,7 @@ checks every *.tamis file there against the .txt file beside it. Needs the packa
 
 from __future__ import annotations
 
+import math
 import re
 import struct
 import sys
@@ -963,6 +964,105 @@ class Bloomier(Kind):
         return self.get(h) is not None
 
 
+def packed(count: int, width: int) -> int:
+    """Bytes of an array of so many numbers of so many bits."""
+    return -(-count * width // 8) + 7
+
+
+class Golomb(Kind):
+    name, parameters = "golomb", 2
+
+    def __init__(self, U: int, K: int) -> None:
+        need(1 <= U <= 2**61, "parameter 0", f"a range of {U}, not 1 to 2^61")
+        need(8 <= K <= 4096, "parameter 1", f"{K} keys a chunk, not 8 to 4096")
+        self.U, self.K = U, K
+
+    def whole(self, sizes: list[int]) -> tuple[int, ...]:
+        need(len(sizes) == 3, "byte 40", f"{len(sizes)} sections, not 3")
+        return (32, *sizes[1:])  # measured by the counts, in `check`
+
+    def check(self, keys: int) -> None:
+        n, self.T, self.w, self.a = struct.unpack("<4Q", self.sections[0])
+        need(n <= min(keys, self.U) and (n == 0) == (keys == 0), "section 0", f"{n} values of {keys} keys")
+        need(1 <= self.w <= 57, "section 0", f"an index of {self.w} bits")
+        need(self.T < 2**60, "section 0", f"{self.T} bits of code")
+        least = -(-self.U * 2066789051 // 2**32)
+        self.P = next((p for p in range(56) if n << p >= least), 56)
+        q = self.K * self.U // max(n, 1)
+        b = q.bit_length() - 1
+        self.s = min(b + (q >> (b - 1) == 3), self.U.bit_length())
+        self.C = -(-self.U // 2**self.s) if n else 0
+        sizes = (packed(self.C + 1, self.w), packed(self.T + 64, 1))
+        need(tuple(map(len, self.sections[1:])) == sizes, "sections", f"not of {sizes} bytes")
+        for section, bits in zip(self.sections[1:], ((self.C + 1) * self.w, self.T)):
+            need(not int.from_bytes(section, "little") >> bits, "sections", "bits after the end are set")
+        numbers = [field(self.sections[1], c, self.w) for c in range(self.C + 1)]
+        need(min(numbers) == 0 and max(max(numbers).bit_length(), 1) == self.w, "section 1", "numbers of another width")
+        starts = [self.start(c) for c in range(self.C + 1)]
+        need(starts[0] == 0 and starts[-1] == self.T and starts == sorted(starts), "section 1", "chunks out of order")
+        self.code = int.from_bytes(self.sections[2], "little")
+        self.values = {value for c in range(self.C) for value in self.chunk(c, starts[c], starts[c + 1])}
+        need(len(self.values) == n, "section 2", f"{len(self.values)} values, not {n}")
+
+    def start(self, c: int) -> int:
+        slope = (self.T << 32) // self.C if self.C else 0
+        return (field(self.sections[1], c, self.w) + (c * slope >> 32) + self.a) & MASK
+
+    def chunk(self, c: int, at: int, end: int) -> Iterator[int]:
+        value, above = c << self.s, min(c + 1 << self.s, self.U)
+        while at < end:
+            quotient = 0
+            while self.code >> at & 1:
+                quotient, at = quotient + 1, at + 1
+            at, end = at + 1, end - self.P
+            need(at <= end, "section 2", f"chunk {c} ends within a code")
+            value += quotient << self.P | self.code >> end & (1 << self.P) - 1
+            need(value < above, "section 2", f"value {value} in chunk {c}")
+            yield value
+            value += 1
+
+    def contains(self, h: int) -> bool:
+        return scale(h, self.U) in self.values
+
+
+class Perfect(Kind):
+    name, parameters = "perfect", 6
+
+    def __init__(self, f: int, v: int, n: int, S: int, B: int, salt: int) -> None:
+        need(2 <= f <= 32 and v <= 57 - f, "parameters 0 and 1", f"{f} bits and values of {v}")
+        need(n < 2**32, "parameter 2", f"{n} keys, not fewer than 2^32")
+        if n == 0:
+            need(S == B == salt == 0, "parameters 3 to 5", f"{S}, {B} and {salt} without keys")
+        else:
+            most = math.ceil(n / 0.99 * 1.16) + 16
+            need(n <= S <= most and 1 <= B <= n, "parameters 3 and 4", f"{S} slots and {B} buckets for {n} keys")
+        self.f, self.v, self.n, self.S, self.B, self.salt = f, v, n, S, B, salt
+        self.w = max((n - 1).bit_length(), 1) if n else 1
+        self.lengths = (B, packed(S - n, self.w), packed(n, f + v))
+
+    def check(self, keys: int) -> None:
+        for section, bits in zip(self.sections[1:], ((self.S - self.n) * self.w, self.n * (self.f + self.v))):
+            need(not int.from_bytes(section, "little") >> bits, "sections", "bits after the end are set")
+        moved = [field(self.sections[1], i, self.w) for i in range(self.S - self.n)]
+        need(all(number < self.n for number in moved), "section 1", f"a number of {self.n} or more")
+        entries = [field(self.sections[2], i, self.f + self.v) for i in range(self.n)]
+        held = sum(entry % 2**self.f != 0 for entry in entries)
+        need(held == keys, "section 2", f"{held} entries, but the header counts {keys} keys")
+        need(all(entry == 0 or entry % 2**self.f for entry in entries), "section 2", "a value without a key")
+
+    def contains(self, h: int) -> bool:
+        if self.n == 0:
+            return False
+        g = mix(h + self.salt & MASK)
+        y = scale(scale(g, g), 2**63 + (g >> 1))
+        pilot = self.sections[0][scale(y - (y >> 8) + (g >> 8), self.B)]
+        i = scale(mix(g ^ (pilot + 1) * GOLDEN_RATIO & MASK), self.S)
+        if i >= self.n:
+            i = field(self.sections[1], i - self.n, self.w)
+        fingerprint = 1 + scale((g << 32 | g >> 32) & MASK, 2**self.f - 1)
+        return field(self.sections[2], i, self.f + self.v) % 2**self.f == fingerprint
+
+
 KINDS: dict[int, type[Kind]] = {
     1: Bloom,
     2: SplitBlock,
@@ -998,6 +1098,8 @@ KINDS: dict[int, type[Kind]] = {
     32: XorPlus8,
     33: XorPlus16,
     39: Bloomier,
+    37: Golomb,
+    38: Perfect,
 }
 
 

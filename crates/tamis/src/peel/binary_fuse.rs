@@ -395,7 +395,7 @@ fn salt_and_sort(runs: &[&[u64]], salt: u64, shape: Shape, out: &mut [u64]) {
 }
 
 /// Moves the distinct hashes to the front, in order, and returns how many there are.
-pub(super) fn dedup(hashes: &mut [u64]) -> usize {
+pub(crate) fn dedup(hashes: &mut [u64]) -> usize {
     hashes.sort_unstable();
     let mut distinct = 0;
     for i in 0..hashes.len() {

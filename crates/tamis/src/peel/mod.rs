@@ -25,6 +25,8 @@ pub use compacting::Compacting;
 pub use xor::{Xor, Xor8, Xor16, Xor32};
 pub use xor_plus::{XorPlus, XorPlus8, XorPlus16};
 
+pub(crate) use binary_fuse::dedup;
+
 use std::panic::resume_unwind;
 use std::sync::{Mutex, PoisonError};
 use std::thread;

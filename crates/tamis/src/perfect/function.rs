@@ -1,0 +1,495 @@
+//! A minimal perfect hash function: n keys to the numbers 0 … n − 1, in about two and a half bits a key.
+//!
+//! # The idea
+//!
+//! ```text
+//!   hash ──► bucket, of about λ keys          pilots   ┌───┬───┬───┬───┬───┬─
+//!                    └────────────────────────────────►│ 3 │117│ 0 │ 41│ 9 │ …     one byte a bucket
+//!                                                      └───┴───┴───┴───┴───┴─
+//!   slot = place(hash, pilot)                  slots   0 ………………………… n − 1 │ n …… 1.01·n
+//!                                                                         └─► moved to a slot below n that is free
+//! ```
+//!
+//! A bucket's pilot is chosen so that its keys go to slots that no other key has. One slot in a hundred stays free:
+//! the last buckets would find none otherwise. Keys whose slot is n or more are sent on, by a short list, to one of
+//! the free slots below n.
+//!
+//! # Build
+//!
+//! Buckets are uneven on purpose: some have many keys and are placed while all is free, most have few and fill the
+//! gaps. The largest comes first. A bucket for which none of the 256 pilots will do takes the one with which it
+//! displaces the fewest keys, and those displaced are placed anew, as in a cuckoo table. Those placed last may not be
+//! displaced, so that two do not go on displacing each other. An attempt that displaces too many begins again with
+//! another salt.
+//!
+//! # Cost
+//!
+//! 8/λ bits a key for the pilots, and ⌈log₂ n⌉/99 for the list. λ = 3.5 takes 2.49 bits at a million keys, λ = 4 takes
+//! 2.20 and two and a half times as long to build; the least that any such function can have is log₂ e = 1.44.
+//!
+//! # Bibliography
+//!
+//! - Groot Koerkamp, *PtrHash: minimal perfect hashing at RAM throughput*, 2025: one byte a bucket, buckets that
+//!   displace others, and the uneven buckets.
+//! - Pibiri, Trani, *PTHash: revisiting FCH minimal perfect hashing*, 2021: pilots, spare slots and the list.
+//! - Fox, Chen, Heath, *A faster algorithm for constructing minimal perfect hash functions*, 1992: the largest first.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use crate::bits::{fastrange, low_mask, mix64};
+use crate::buf::Buf;
+use crate::error::{BuildError, BuildErrorKind, DecodeError, NoMemory};
+use crate::format::{Decoder, Encoder};
+use crate::packed::Packed;
+
+/// A function from hashes to numbers, of which those that it was built from have one each.
+#[derive(Clone, Debug)]
+pub(super) struct Function {
+    /// One for each bucket.
+    pilots: Buf<u8>,
+    /// For each slot from the number of keys on, the number instead.
+    moved: Packed,
+    shape: Shape,
+    salt: u64,
+}
+
+/// How many there are of everything.
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    keys: u64,
+    slots: u64,
+    buckets: u64,
+}
+
+/// Keys that a bucket and a slot are numbered by.
+pub(super) const MOST_KEYS: u64 = u32::MAX as u64;
+/// Keys per slot.
+const LOAD: f64 = 0.99;
+/// Salts that are tried before there are more slots, and how often there are.
+const SALTS: u64 = 32;
+const ROUNDS: u32 = 16;
+/// Displaced buckets, for each that there is, at which an attempt is given up.
+const MOST_DISPLACED: u64 = 10;
+/// Buckets that were placed so lately that they stay, if there are four times as many.
+const STAYING: usize = 16;
+const PILOTS: std::ops::RangeInclusive<u8> = 0..=255;
+
+impl Shape {
+    /// The shape for so many keys, with `extra` hundredths of the slots in addition.
+    fn new(keys: u64, bucket: f64, extra: u32) -> Shape {
+        let slots = keys as f64 / LOAD * (1.0 + f64::from(extra) / 100.0);
+        Shape {
+            keys,
+            slots: slots.ceil() as u64 + u64::from(extra),
+            buckets: (keys as f64 / bucket).ceil() as u64,
+        }
+    }
+
+    /// Whether a file may say so.
+    fn is_sound(&self) -> bool {
+        if self.keys == 0 {
+            return self.slots == 0 && self.buckets == 0;
+        }
+        let most = Shape::new(self.keys, 1.0, ROUNDS).slots;
+        self.keys <= MOST_KEYS
+            && (self.keys..=most).contains(&self.slots)
+            && (1..=self.keys).contains(&self.buckets)
+    }
+
+    /// The bucket of a salted hash, of which a greater one has no lesser bucket. With x = hash/2⁶⁴ it is at
+    /// 255/256·x²(1 + x)/2 + x/256 of them all.
+    #[inline(always)]
+    fn bucket(&self, hash: u64) -> u64 {
+        let (square, _) = fastrange(hash, hash);
+        let (cubic, _) = fastrange(square, 1 << 63 | hash >> 1);
+        let skewed = cubic - (cubic >> 8) + (hash >> 8);
+        fastrange(skewed, self.buckets).0
+    }
+
+    /// The slot of a salted hash.
+    #[inline(always)]
+    fn slot(&self, hash: u64, pilot: u8) -> u64 {
+        let turn = (u64::from(pilot) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        fastrange(mix64(hash ^ turn), self.slots).0
+    }
+
+    /// Bits of a number below that of the keys, at least one.
+    fn width(&self) -> u32 {
+        (64 - self.keys.saturating_sub(1).leading_zeros()).max(1)
+    }
+}
+
+impl Function {
+    /// The function for these hashes, which are distinct, with about `bucket` of them for each pilot.
+    pub(super) fn build(hashes: &[u64], bucket: f64) -> Result<Function, BuildError> {
+        let keys = hashes.len() as u64;
+        if keys > MOST_KEYS {
+            return Err(BuildErrorKind::TooLarge {
+                unit: "keys",
+                needed: keys as f64,
+                most: MOST_KEYS,
+            }
+            .into());
+        }
+        if keys == 0 {
+            return Ok(Function {
+                pilots: Buf::zeroed(0)?,
+                moved: Packed::zeroed(0, 1)?,
+                shape: Shape::new(0, bucket, 0),
+                salt: 0,
+            });
+        }
+        let mut salted = Buf::<u64>::zeroed(keys)?;
+        let salted = salted.make_mut();
+        for round in 0..ROUNDS {
+            let shape = Shape::new(keys, bucket, round);
+            for attempt in 0..SALTS {
+                let salt = mix64(u64::from(round) << 32 | attempt);
+                for (salted, hash) in salted.iter_mut().zip(hashes) {
+                    *salted = mix64(hash.wrapping_add(salt));
+                }
+                salted.sort_unstable();
+                let mut placing = Placing::new(salted, shape)?;
+                if placing.place_all() {
+                    return Ok(Function {
+                        moved: placing.moved()?,
+                        pilots: placing.pilots,
+                        shape,
+                        salt,
+                    });
+                }
+            }
+        }
+        let attempts = ROUNDS * SALTS as u32;
+        Err(BuildErrorKind::Attempts { keys, attempts }.into())
+    }
+
+    /// How many hashes the function was built from.
+    #[inline(always)]
+    pub(super) fn keys(&self) -> u64 {
+        self.shape.keys
+    }
+
+    /// How many slots they were placed in.
+    pub(super) fn slots(&self) -> u64 {
+        self.shape.slots
+    }
+
+    /// The numbers that stand for slots from that of the keys on.
+    pub(super) fn moved(&self) -> impl Iterator<Item = u64> {
+        self.moved.iter()
+    }
+
+    /// A hash under this function's salt.
+    #[inline(always)]
+    pub(super) fn salted(&self, hash: u64) -> u64 {
+        mix64(hash.wrapping_add(self.salt))
+    }
+
+    /// The number of a salted hash, below that of the keys. There must be keys.
+    #[inline(always)]
+    pub(super) fn number(&self, salted: u64) -> u64 {
+        let pilot = self.pilots[self.shape.bucket(salted) as usize];
+        let slot = self.shape.slot(salted, pilot);
+        if slot < self.shape.keys {
+            slot
+        } else {
+            self.moved.get(slot - self.shape.keys)
+        }
+    }
+
+    pub(super) fn size_in_bytes(&self) -> usize {
+        self.pilots.size_in_bytes() + self.moved.size_in_bytes()
+    }
+
+    pub(super) fn encode<'a>(&'a self, out: &mut Encoder<'a>) {
+        out.param("keys", self.shape.keys);
+        out.param("slots", self.shape.slots);
+        out.param("buckets", self.shape.buckets);
+        out.param("salt", self.salt);
+        out.section(&self.pilots);
+        self.moved.encode(out);
+    }
+
+    pub(super) fn decode(input: &mut Decoder<'_>) -> Result<Function, DecodeError> {
+        let shape = Shape {
+            keys: input.param_in("keys", 0..=MOST_KEYS)?,
+            slots: input.param("slots")?,
+            buckets: input.param("buckets")?,
+        };
+        if !shape.is_sound() {
+            let expected = format!("a few more than {} keys, in fewer buckets", shape.keys);
+            return Err(DecodeError::invalid("slots", shape.slots, expected));
+        }
+        let salt = input.param("salt")?;
+        if shape.keys == 0 && salt != 0 {
+            return Err(DecodeError::invalid(
+                "salt",
+                salt,
+                "0 where there are no keys",
+            ));
+        }
+        let pilots = input.section("pilots", shape.buckets)?;
+        let moved = shape.slots - shape.keys;
+        let moved = Packed::decode(input, "moved", moved, shape.width())?;
+        if let Some(number) = moved.iter().find(|&number| number >= shape.keys) {
+            let expected = format!("below {}, the number of keys", shape.keys);
+            return Err(DecodeError::invalid("moved", number, expected));
+        }
+        Ok(Function {
+            pilots,
+            moved,
+            shape,
+            salt,
+        })
+    }
+}
+
+/// One attempt at finding all pilots.
+struct Placing<'a> {
+    /// Salted and sorted, so that the keys of a bucket are neighbours.
+    hashes: &'a [u64],
+    shape: Shape,
+    pilots: Buf<u8>,
+    /// Where the keys of each bucket start, and where the last's end.
+    starts: Buf<u32>,
+    /// One bit for each slot that is taken: most slots are only asked for that.
+    taken: Buf<u64>,
+    /// The bucket that has a slot, and one more; 0 where it is free.
+    owners: Buf<u32>,
+    /// The buckets that were placed last, in turn.
+    staying: [u32; STAYING],
+    stayers: usize,
+    placed: usize,
+    /// The slots of the bucket at hand.
+    slots: Vec<u64>,
+}
+
+impl<'a> Placing<'a> {
+    fn new(hashes: &'a [u64], shape: Shape) -> Result<Placing<'a>, NoMemory> {
+        let mut starts = Buf::<u32>::zeroed(shape.buckets + 1)?;
+        let ends = starts.make_mut();
+        for &hash in hashes {
+            ends[shape.bucket(hash) as usize + 1] += 1;
+        }
+        let mut end = 0;
+        for start in ends {
+            end += *start;
+            *start = end;
+        }
+        Ok(Placing {
+            hashes,
+            shape,
+            pilots: Buf::zeroed(shape.buckets)?,
+            starts,
+            taken: Buf::zeroed(shape.slots / 64 + 1)?,
+            owners: Buf::zeroed(shape.slots)?,
+            staying: [u32::MAX; STAYING],
+            stayers: STAYING.min(shape.buckets as usize / 4),
+            placed: 0,
+            slots: Vec::new(),
+        })
+    }
+
+    fn keys(&self, bucket: u32) -> &'a [u64] {
+        let bucket = bucket as usize;
+        &self.hashes[self.starts[bucket] as usize..self.starts[bucket + 1] as usize]
+    }
+
+    fn size(&self, bucket: u32) -> u32 {
+        self.starts[bucket as usize + 1] - self.starts[bucket as usize]
+    }
+
+    /// Whether every bucket found a pilot.
+    fn place_all(&mut self) -> bool {
+        let mut order: Vec<u32> = (0..self.shape.buckets as u32).collect();
+        order.sort_unstable_by_key(|&bucket| (Reverse(self.size(bucket)), bucket));
+        let mut waiting = BinaryHeap::new();
+        let most = MOST_DISPLACED * self.shape.buckets + 1000;
+        let mut displaced = 0;
+        for first in order {
+            waiting.push((self.size(first), Reverse(first)));
+            while let Some((_, Reverse(bucket))) = waiting.pop() {
+                let pilot = self.free_pilot(bucket);
+                let Some(pilot) = pilot.or_else(|| self.cheapest_pilot(bucket, displaced)) else {
+                    return false;
+                };
+                for &hash in self.keys(bucket) {
+                    let owner = self.owners[self.shape.slot(hash, pilot) as usize];
+                    if owner != 0 {
+                        self.lift(owner - 1);
+                        waiting.push((self.size(owner - 1), Reverse(owner - 1)));
+                        displaced += 1;
+                    }
+                }
+                if displaced > most {
+                    return false;
+                }
+                self.put(bucket, pilot);
+            }
+        }
+        true
+    }
+
+    /// The first pilot with which all keys of a bucket have free slots of their own.
+    fn free_pilot(&mut self, bucket: u32) -> Option<u8> {
+        let (shape, keys) = (self.shape, self.keys(bucket));
+        PILOTS.into_iter().find(|&pilot| {
+            let is_free = |&hash: &u64| {
+                let slot = shape.slot(hash, pilot);
+                self.taken[(slot / 64) as usize] >> (slot % 64) & 1 == 0
+            };
+            keys.iter().all(is_free) && self.are_apart(bucket, pilot)
+        })
+    }
+
+    /// The pilot with which the buckets in the way are the smallest, counted by the squares of their sizes. Where to
+    /// start among equals differs from one time to the next.
+    fn cheapest_pilot(&mut self, bucket: u32, start: u64) -> Option<u8> {
+        let start = mix64(start) as u8;
+        let mut best = None;
+        for turn in PILOTS {
+            let pilot = turn.wrapping_add(start);
+            if !self.are_apart(bucket, pilot) {
+                continue;
+            }
+            let mut cost = 0;
+            for &slot in &self.slots {
+                let owner = self.owners[slot as usize];
+                if owner == 0 {
+                    continue;
+                }
+                let stays = self.staying[..self.stayers].contains(&(owner - 1));
+                let size = u64::from(self.size(owner - 1));
+                cost += if stays {
+                    u64::from(u32::MAX)
+                } else {
+                    size * size
+                };
+            }
+            if cost < best.map_or(u64::from(u32::MAX), |(least, _)| least) {
+                best = Some((cost, pilot));
+            }
+        }
+        best.map(|(_, pilot)| pilot)
+    }
+
+    /// Whether the keys of a bucket have different slots, which are left in `slots`.
+    fn are_apart(&mut self, bucket: u32, pilot: u8) -> bool {
+        let (shape, keys) = (self.shape, self.keys(bucket));
+        self.slots.clear();
+        self.slots
+            .extend(keys.iter().map(|&hash| shape.slot(hash, pilot)));
+        self.slots.sort_unstable();
+        self.slots.windows(2).all(|pair| pair[0] != pair[1])
+    }
+
+    fn put(&mut self, bucket: u32, pilot: u8) {
+        self.pilots.make_mut()[bucket as usize] = pilot;
+        for &hash in self.keys(bucket) {
+            let slot = self.shape.slot(hash, pilot);
+            self.taken.make_mut()[(slot / 64) as usize] |= 1 << (slot % 64);
+            self.owners.make_mut()[slot as usize] = bucket + 1;
+        }
+        if self.stayers > 0 {
+            self.staying[self.placed % self.stayers] = bucket;
+            self.placed += 1;
+        }
+    }
+
+    fn lift(&mut self, bucket: u32) {
+        let pilot = self.pilots[bucket as usize];
+        for &hash in self.keys(bucket) {
+            let slot = self.shape.slot(hash, pilot);
+            self.taken.make_mut()[(slot / 64) as usize] &= !(1 << (slot % 64));
+            self.owners.make_mut()[slot as usize] = 0;
+        }
+    }
+
+    /// For each slot from the number of keys on that is taken, a slot below it that is free; 0 for the others.
+    fn moved(&self) -> Result<Packed, NoMemory> {
+        let (keys, slots) = (self.shape.keys, self.shape.slots);
+        let mut moved = Packed::zeroed(slots - keys, self.shape.width())?;
+        let mut free = (0..keys).filter(|&slot| self.owners[slot as usize] == 0);
+        for slot in keys..slots {
+            if self.owners[slot as usize] != 0
+                && let Some(free) = free.next()
+            {
+                debug_assert!(free <= low_mask(self.shape.width()));
+                moved.set(slot - keys, free);
+            }
+        }
+        Ok(moved)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hashes(set: u64, keys: u64) -> Vec<u64> {
+        (0..keys).map(|i| mix64(set << 32 | i)).collect()
+    }
+
+    #[test]
+    fn every_key_has_a_number_of_its_own() {
+        for (keys, sets) in [
+            (1, 50),
+            (2, 50),
+            (3, 50),
+            (10, 50),
+            (30, 50),
+            (100, 20),
+            (1000, 5),
+            (50_000, 1),
+        ] {
+            for set in 0..sets {
+                for bucket in [2.0, 3.5, 4.0] {
+                    let hashes = hashes(set, keys);
+                    let function = Function::build(&hashes, bucket).unwrap();
+                    let mut seen = vec![false; keys as usize];
+                    for &hash in &hashes {
+                        let number = function.number(function.salted(hash)) as usize;
+                        assert!(!seen[number], "{number} twice, of {keys}");
+                        seen[number] = true;
+                    }
+                    // Any other hash has some number as well.
+                    for i in 0..100 {
+                        assert!(function.number(mix64(1 << 50 | i)) < keys);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_number_takes_two_and_a_half_bits() {
+        for (keys, bucket, bits) in [(200_000, 3.5, 2.47), (100_000, 4.0, 2.18)] {
+            let function = Function::build(&hashes(1, keys), bucket).unwrap();
+            let got = function.size_in_bytes() as f64 * 8.0 / keys as f64;
+            assert!((got / bits - 1.0).abs() < 0.01, "{got}");
+        }
+    }
+
+    #[test]
+    fn buckets_are_uneven_and_in_the_order_of_the_hashes() {
+        let shape = Shape::new(1_000_000, 3.5, 0);
+        assert_eq!(shape.bucket(0), 0);
+        assert_eq!(shape.bucket(u64::MAX), shape.buckets - 1);
+        let at = |x: f64| shape.bucket((x * 2f64.powi(64)) as u64) as f64 / shape.buckets as f64;
+        for x in [0.1, 0.3, 0.5, 0.9] {
+            let formula = 255.0 / 256.0 * x * x * (1.0 + x) / 2.0 + x / 256.0;
+            assert!((at(x) - formula).abs() < 1e-5, "{x}");
+        }
+        let mut all: Vec<u64> = (0..10_000).map(mix64).collect();
+        all.sort_unstable();
+        assert!(all.is_sorted_by_key(|&hash| shape.bucket(hash)));
+    }
+
+    #[test]
+    fn equal_hashes_are_told_from_bad_luck() {
+        let error = Function::build(&[7, 7], 3.5).unwrap_err();
+        assert!(matches!(error.kind(), BuildErrorKind::Attempts { .. }));
+    }
+}
