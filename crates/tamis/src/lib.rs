@@ -60,7 +60,7 @@ mod simd;
 pub use bloom::*;
 pub use buf::{Buf, Word};
 pub use chained::*;
-pub use config::{Config, Param};
+pub use config::{Config, Param, Progress};
 pub use cuckoo::*;
 pub use error::{
     BuildError, BuildErrorKind, DecodeError, DecodeErrorKind, Full, FullKind, MergeError,
