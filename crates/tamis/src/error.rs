@@ -7,6 +7,7 @@
 use std::error::Error;
 use std::fmt;
 use std::io;
+use std::path::PathBuf;
 
 use crate::format::ParamValue;
 
@@ -198,6 +199,15 @@ pub enum BuildErrorKind {
         /// How many attempts were made.
         attempts: u32,
     },
+    /// Hashes that wait on disk could not be written there, or read back.
+    Disk {
+        /// The directory.
+        path: PathBuf,
+        /// What the system says.
+        kind: io::ErrorKind,
+        /// The same in words.
+        message: String,
+    },
 }
 
 impl BuildError {
@@ -288,6 +298,15 @@ impl fmt::Display for BuildError {
                 f,
                 "{attempts} attempts at building from {} failed; if the hashes are your own, check that they are spread over 64 bits",
                 Keys(*keys)
+            ),
+            BuildErrorKind::Disk {
+                path,
+                kind: _,
+                message,
+            } => write!(
+                f,
+                "the hashes cannot be kept in {}: {message}; give a directory on a disk that has 8 bytes a key free",
+                path.display()
             ),
         }
     }

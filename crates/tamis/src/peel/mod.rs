@@ -9,13 +9,16 @@
 //! order in which to fill the slots.
 //!
 //! [`BinaryFuse`] is such a table. [`Compacting`] grows by making one whenever it is full.
+//! [`Spill`] builds one from more keys than fit in memory.
 
 mod binary_fuse;
 mod compacting;
 mod narrow;
+mod spill;
 
 pub use binary_fuse::{BinaryFuse, BinaryFuse8, BinaryFuse16, BinaryFuse32, Fingerprint};
 pub use compacting::Compacting;
+pub use spill::Spill;
 
 use std::panic::resume_unwind;
 use std::sync::{Mutex, PoisonError};
