@@ -19,6 +19,14 @@ pub(crate) fn mix64(mut x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
+/// The word that [`mix64`] makes this of.
+#[inline(always)]
+pub(crate) fn unmix64(mut x: u64) -> u64 {
+    x = (x ^ (x >> 31) ^ (x >> 62)).wrapping_mul(0x3196_42B2_D24D_8EC3);
+    x = (x ^ (x >> 27) ^ (x >> 54)).wrapping_mul(0x96DE_1B17_3F11_9089);
+    x ^ (x >> 30) ^ (x >> 60)
+}
+
 /// The word with the low `bits` bits set, for `bits` in 0..=64.
 #[inline(always)]
 pub(crate) const fn low_mask(bits: u32) -> u64 {
@@ -50,6 +58,14 @@ mod tests {
         1 << 34,
         (1 << 45) + 7,
     ];
+
+    #[test]
+    fn unmixing_undoes_mixing() {
+        for x in (0..64).map(|bit| 1 << bit).chain(0..100_000) {
+            assert_eq!(unmix64(mix64(x)), x);
+            assert_eq!(mix64(unmix64(x)), x);
+        }
+    }
 
     #[test]
     fn fastrange_fills_every_range_evenly() {

@@ -245,6 +245,14 @@ fn bytes_of<T: Word>(words: &[T]) -> &[u8] {
     unsafe { slice::from_raw_parts(words.as_ptr().cast::<u8>(), size_of_val(words)) }
 }
 
+/// Each word as two of half the width, in the order in which they lie in memory.
+pub(crate) fn halves(words: &mut [u64]) -> &mut [u32] {
+    let len = 2 * words.len();
+    // SAFETY: a `u64` is aligned for a `u32` and is as large as two of them, without padding; any bits are a value of
+    // either type; and the words are borrowed for as long as their halves are.
+    unsafe { slice::from_raw_parts_mut(words.as_mut_ptr().cast::<u32>(), len) }
+}
+
 impl<T: Word> Deref for Buf<T> {
     type Target = [T];
 
@@ -416,6 +424,16 @@ mod tests {
         assert_eq!((buf[0], sibling[0], (*bytes).as_ref()[0]), (9, 1, 1));
         drop(bytes);
         assert_eq!(sibling[8], 2, "the last view keeps the lender alive");
+    }
+
+    #[test]
+    fn halves_cover_their_words() {
+        let mut words = [1, 2, 3];
+        let halves = halves(&mut words);
+        assert_eq!(halves.len(), 6);
+        halves.fill(7);
+        assert_eq!(words, [7 << 32 | 7; 3]);
+        assert!(super::halves(&mut []).is_empty());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use crate::error::{BuildError, BuildErrorKind};
 use crate::filter::Kind;
@@ -15,6 +16,35 @@ pub struct Param {
     pub name: &'static str,
     /// What it sets, which values it takes, and its default, in one line.
     pub about: &'static str,
+}
+
+/// How far a build has come, in keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Keys whose part of the filter is finished.
+    pub done: u64,
+    /// All keys; fewer once repeated ones are dropped.
+    pub total: u64,
+}
+
+/// Who is told how far a build has come. Any two are equal: who watches does not change what is built.
+#[derive(Clone, Default)]
+struct Watch(Option<Arc<dyn Fn(Progress) + Send + Sync>>);
+
+impl PartialEq for Watch {
+    fn eq(&self, _: &Watch) -> bool {
+        true
+    }
+}
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() {
+            "watched"
+        } else {
+            "unwatched"
+        })
+    }
 }
 
 /// The size and shape of a filter to be built.
@@ -38,6 +68,7 @@ pub struct Config {
     capacity: u64,
     fpr: f64,
     threads: usize,
+    watch: Watch,
     /// In the order given; a later value replaces an earlier one of the same name.
     params: Vec<(String, String)>,
 }
@@ -53,6 +84,7 @@ impl Config {
             capacity,
             fpr: Config::DEFAULT_FPR,
             threads: 1,
+            watch: Watch::default(),
             params: Vec::new(),
         }
     }
@@ -94,6 +126,34 @@ impl Config {
         self
     }
 
+    /// Has a builder say how far it has come, as far as its kind does: static kinds tell it after each shard, of which a
+    /// large set has at least eight. A build that has to start anew begins at 0 again.
+    ///
+    /// The function is called on the threads that build, several at a time, and no part of the text form.
+    ///
+    /// ```
+    /// use tamis::{BinaryFuse8, Config, Keyed};
+    ///
+    /// let config = Config::new(0).set("shards", 4).progress(|progress| {
+    ///     eprintln!("{} of {} keys", progress.done, progress.total);
+    /// });
+    /// let filter: Keyed<BinaryFuse8> = Keyed::build(&config, 0..100_000u64)?;
+    /// assert!(filter.contains(&7u64));
+    /// # Ok::<(), tamis::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn progress(mut self, watch: impl Fn(Progress) + Send + Sync + 'static) -> Config {
+        self.watch = Watch(Some(Arc::new(watch)));
+        self
+    }
+
+    /// Tells whoever watches.
+    pub(crate) fn tell(&self, progress: Progress) {
+        if let Some(watch) = &self.watch.0 {
+            watch(progress);
+        }
+    }
+
     /// How many threads a builder may use.
     pub fn get_threads(&self) -> usize {
         self.threads
@@ -117,6 +177,11 @@ impl Config {
     /// What every builder checks first: the rate is one, a 64-bit hash can promise it, the configuration is for this
     /// kind, and it knows every parameter. Returns the number of keys to size for and the rate.
     pub(crate) fn check<F: Kind>(&self, hashes: &[u64]) -> Result<(u64, f64), BuildError> {
+        self.check_for::<F>(hashes.len() as u64)
+    }
+
+    /// As [`check`](Self::check), for so many hashes.
+    pub(crate) fn check_for<F: Kind>(&self, hashes: u64) -> Result<(u64, f64), BuildError> {
         if let Some(named) = &self.kind
             && named != F::NAME
         {
@@ -139,7 +204,7 @@ impl Config {
         if !(self.fpr > 0.0 && self.fpr < 1.0) {
             return Err(BuildErrorKind::Fpr(self.fpr).into());
         }
-        let keys = self.capacity.max(hashes.len() as u64);
+        let keys = self.capacity.max(hashes);
         let keys_or_one = keys.max(1);
         if math::hash_is_too_short(keys_or_one, self.fpr) {
             let least = 16.0 * math::hash_floor(keys_or_one);

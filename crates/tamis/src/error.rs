@@ -7,6 +7,7 @@
 use std::error::Error;
 use std::fmt;
 use std::io;
+use std::path::PathBuf;
 
 use crate::format::ParamValue;
 
@@ -205,6 +206,15 @@ pub enum BuildErrorKind {
         /// The position of the pair with another.
         second: usize,
     },
+    /// Hashes that wait on disk could not be written there, or read back.
+    Disk {
+        /// The directory.
+        path: PathBuf,
+        /// What the system says.
+        kind: io::ErrorKind,
+        /// The same in words.
+        message: String,
+    },
 }
 
 impl BuildError {
@@ -299,6 +309,15 @@ impl fmt::Display for BuildError {
             BuildErrorKind::Conflict { first, second } => write!(
                 f,
                 "the pairs at positions {first} and {second} give one key two values; keep one of them (if the keys differ, their hashes do not: hash with another seed)"
+            ),
+            BuildErrorKind::Disk {
+                path,
+                kind: _,
+                message,
+            } => write!(
+                f,
+                "the hashes cannot be kept in {}: {message}; give a directory on a disk that has 8 bytes a key free",
+                path.display()
             ),
         }
     }

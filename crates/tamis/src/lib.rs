@@ -67,7 +67,7 @@ pub use bloom::*;
 pub use buf::{Buf, Word};
 pub use chained::*;
 pub use coded::*;
-pub use config::{Config, Param};
+pub use config::{Config, Param, Progress};
 pub use cuckoo::*;
 pub use error::{
     BuildError, BuildErrorKind, DecodeError, DecodeErrorKind, Full, FullKind, MergeError,

@@ -23,6 +23,43 @@ pub(crate) struct Packed {
     len: u64,
 }
 
+/// The same numbers for reading: values, where [`Packed`] has them in memory of its own.
+#[derive(Clone, Copy)]
+pub(crate) struct View<'a> {
+    bytes: &'a [u8],
+    width: u32,
+}
+
+impl View<'_> {
+    /// Bits of a field.
+    #[inline(always)]
+    pub(crate) fn width(self) -> u32 {
+        self.width
+    }
+
+    /// The 57 bits or more from where a field starts: that field and those after it.
+    #[inline(always)]
+    pub(crate) fn word(self, field: u64) -> u64 {
+        let bit = field * u64::from(self.width);
+        let byte = (bit / 8) as usize;
+        let mut word = [0; 8];
+        word.copy_from_slice(&self.bytes[byte..byte + 8]);
+        u64::from_le_bytes(word) >> (bit % 8)
+    }
+
+    #[inline(always)]
+    pub(crate) fn get(self, field: u64) -> u64 {
+        self.word(field) & low_mask(self.width)
+    }
+
+    /// Asks for the cache line in which a field starts.
+    #[inline(always)]
+    pub(crate) fn prefetch(self, field: u64) {
+        let bit = field * u64::from(self.width);
+        simd::prefetch(self.bytes, (bit / 8) as usize);
+    }
+}
+
 /// Bytes after the last field.
 const SPARE: u64 = 7;
 
@@ -53,19 +90,23 @@ impl Packed {
         self.bytes.size_in_bytes()
     }
 
-    /// The 57 bits or more from where a field starts: that field and those after it.
+    #[inline(always)]
+    pub(crate) fn view(&self) -> View<'_> {
+        View {
+            bytes: &self.bytes,
+            width: self.width,
+        }
+    }
+
+    /// See [`View::word`].
     #[inline(always)]
     pub(crate) fn word(&self, field: u64) -> u64 {
-        let bit = field * u64::from(self.width);
-        let byte = (bit / 8) as usize;
-        let mut word = [0; 8];
-        word.copy_from_slice(&self.bytes[byte..byte + 8]);
-        u64::from_le_bytes(word) >> (bit % 8)
+        self.view().word(field)
     }
 
     #[inline(always)]
     pub(crate) fn get(&self, field: u64) -> u64 {
-        self.word(field) & low_mask(self.width)
+        self.view().get(field)
     }
 
     /// Writes a field; `value` must fit in it.
@@ -121,11 +162,10 @@ impl Packed {
         (0..self.len).map(|field| self.get(field))
     }
 
-    /// Asks for the cache line in which a field starts.
+    /// See [`View::prefetch`].
     #[inline(always)]
     pub(crate) fn prefetch(&self, field: u64) {
-        let bit = field * u64::from(self.width);
-        simd::prefetch(&self.bytes, (bit / 8) as usize);
+        self.view().prefetch(field);
     }
 
     pub(crate) fn encode<'a>(&'a self, out: &mut Encoder<'a>) {

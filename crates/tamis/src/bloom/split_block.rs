@@ -142,6 +142,13 @@ pub(super) fn floor(keys_per_block: f64) -> f64 {
 struct Reader<'a, L>(&'a [[L; LANES]]);
 
 impl<L: Lane> simd::Probe for Reader<'_, L> {
+    type Place = u64;
+
+    #[inline(always)]
+    fn place(&self, hash: u64) -> u64 {
+        hash
+    }
+
     #[inline(always)]
     fn prefetch(&self, hash: u64) {
         simd::prefetch(self.0, L::block(hash, self.0.len() as u64) as usize);

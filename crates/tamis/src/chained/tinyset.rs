@@ -417,6 +417,13 @@ struct Reader<'a, B: Bits, const N: usize, const REMOVABLE: bool, const USUAL: b
 impl<B: Bits, const N: usize, const REMOVABLE: bool, const USUAL: bool> simd::Probe
     for Reader<'_, B, N, REMOVABLE, USUAL>
 {
+    type Place = u64;
+
+    #[inline(always)]
+    fn place(&self, hash: u64) -> u64 {
+        hash
+    }
+
     #[inline(always)]
     fn prefetch(&self, hash: u64) {
         prefetch(self.blocks, hash);

@@ -61,7 +61,8 @@ use crate::error::{
 use crate::filter::{Count, Filter, Insert, Kind, Merge, Remove};
 use crate::format::{Decoder, Encoder};
 use crate::math;
-use crate::packed::Packed;
+use crate::packed::{Packed, View};
+use crate::simd::{self, Probe};
 
 /// A cuckoo filter: insert, remove, count up to eight, merge.
 ///
@@ -124,37 +125,30 @@ impl Cuckoo {
         })
     }
 
-    /// First bucket and fingerprint of a hash: this filter's geometry, with [`alternate`](Self::alternate).
     #[inline(always)]
-    fn place(&self, hash: u64) -> (u64, u64) {
-        let (bucket, rest) = fastrange(hash, self.buckets);
-        (bucket, 1 + fastrange(rest, low_mask(self.bits())).0)
+    fn reader(&self) -> Reader<'_> {
+        Reader {
+            table: self.table.view(),
+            buckets: self.buckets,
+        }
     }
 
-    /// The other bucket that a fingerprint may stand in: `bucket` plus it is `t` modulo the number of buckets.
+    /// See [`Reader::first`].
+    #[inline(always)]
+    fn place(&self, hash: u64) -> (u64, u64) {
+        self.reader().first(hash)
+    }
+
+    /// The other bucket that a fingerprint may stand in.
     #[inline(always)]
     fn alternate(&self, bucket: u64, fingerprint: u64) -> u64 {
         alternate(bucket, fingerprint, self.buckets)
     }
 
-    /// A word that is not 0 when the bucket holds the fingerprint, and whose lowest set bit lies in the first slot that
-    /// does.
-    ///
-    /// Subtracting 1 from every slot of (bucket ⊕ fingerprint) borrows through the top bit of a slot that was 0; a slot
-    /// above a 0 may be marked wrongly, the lowest never.
+    /// See [`Reader::matches`].
     #[inline(always)]
     fn matches(&self, bucket: u64, fingerprint: u64) -> u64 {
-        if self.bits() <= WORD_BITS {
-            let f = self.bits();
-            let ones = 1 | 1 << f | 1 << (2 * f) | 1 << (3 * f);
-            let x = self.table.word(bucket * WAYS) ^ fingerprint.wrapping_mul(ones);
-            return x.wrapping_sub(ones) & !x & ones << (f - 1);
-        }
-        (0..WAYS).fold(0, |found, i| {
-            found
-                | u64::from(self.table.get(bucket * WAYS + i) == fingerprint)
-                    << (u64::from(WORD_BITS) * i)
-        })
+        self.reader().matches(bucket, fingerprint)
     }
 
     /// The first slot of a bucket that holds the fingerprint; 0 asks for a free slot.
@@ -231,6 +225,7 @@ impl Cuckoo {
 const NEAR: usize = 2 + 8 + 32;
 const FAR: usize = NEAR + 128 + 512 + 2048;
 
+/// The other bucket that a fingerprint may stand in: `bucket` plus it is `t` modulo the number of buckets.
 #[inline(always)]
 fn alternate(bucket: u64, fingerprint: u64, buckets: u64) -> u64 {
     let spread = fingerprint.wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -274,12 +269,71 @@ fn buckets_for(keys: u64, bits: u32) -> f64 {
         .max(1.0)
 }
 
+/// The table, for looking up.
+#[derive(Clone, Copy)]
+struct Reader<'a> {
+    table: View<'a>,
+    buckets: u64,
+}
+
+impl Reader<'_> {
+    /// First bucket and fingerprint of a hash: this filter's geometry, with [`alternate`].
+    #[inline(always)]
+    fn first(self, hash: u64) -> (u64, u64) {
+        let (bucket, rest) = fastrange(hash, self.buckets);
+        (bucket, 1 + fastrange(rest, low_mask(self.table.width())).0)
+    }
+
+    /// A word that is not 0 when the bucket holds the fingerprint, and whose lowest set bit lies in the first slot that
+    /// does.
+    ///
+    /// Subtracting 1 from every slot of (bucket ⊕ fingerprint) borrows through the top bit of a slot that was 0; a slot
+    /// above a 0 may be marked wrongly, the lowest never.
+    #[inline(always)]
+    fn matches(self, bucket: u64, fingerprint: u64) -> u64 {
+        let f = self.table.width();
+        if f <= WORD_BITS {
+            let ones = 1 | 1 << f | 1 << (2 * f) | 1 << (3 * f);
+            let x = self.table.word(bucket * WAYS) ^ fingerprint.wrapping_mul(ones);
+            return x.wrapping_sub(ones) & !x & ones << (f - 1);
+        }
+        (0..WAYS).fold(0, |found, i| {
+            found
+                | u64::from(self.table.get(bucket * WAYS + i) == fingerprint)
+                    << (u64::from(WORD_BITS) * i)
+        })
+    }
+}
+
+impl Probe for Reader<'_> {
+    /// Both buckets, and the fingerprint.
+    type Place = ([u64; 2], u64);
+
+    #[inline(always)]
+    fn place(&self, hash: u64) -> ([u64; 2], u64) {
+        let (bucket, fingerprint) = self.first(hash);
+        let other = alternate(bucket, fingerprint, self.buckets);
+        ([bucket, other], fingerprint)
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, (buckets, _): ([u64; 2], u64)) {
+        for bucket in buckets {
+            self.table.prefetch(bucket * WAYS);
+        }
+    }
+
+    #[inline(always)]
+    fn probe(&self, ([bucket, other], fingerprint): ([u64; 2], u64)) -> bool {
+        self.matches(bucket, fingerprint) | self.matches(other, fingerprint) != 0
+    }
+}
+
 impl Filter for Cuckoo {
     #[inline(always)]
     fn contains(&self, hash: u64) -> bool {
-        let (bucket, fingerprint) = self.place(hash);
-        let other = self.alternate(bucket, fingerprint);
-        self.matches(bucket, fingerprint) | self.matches(other, fingerprint) != 0
+        let reader = self.reader();
+        reader.probe(reader.place(hash))
     }
 
     fn len(&self) -> u64 {
@@ -321,10 +375,18 @@ impl Filter for Cuckoo {
 
     #[inline(always)]
     fn prefetch(&self, hash: u64) {
-        let (bucket, fingerprint) = self.place(hash);
-        for bucket in [bucket, self.alternate(bucket, fingerprint)] {
-            self.table.prefetch(bucket * WAYS);
-        }
+        let reader = self.reader();
+        reader.prefetch(reader.place(hash));
+    }
+
+    fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
+        let n = hashes.len().min(out.len());
+        simd::dispatch(simd::Batch {
+            probe: self.reader(),
+            bytes: self.size_in_bytes(),
+            hashes: &hashes[..n],
+            out: &mut out[..n],
+        });
     }
 }
 

@@ -10,18 +10,21 @@
 //!
 //! [`BinaryFuse`] is such a table, [`Xor`] its simpler ancestor, and [`XorPlus`] that one without its empty slots.
 //! [`Bloomier`] keeps a value beside the fingerprint. [`Compacting`] grows by making a table whenever it is full.
+//! [`Spill`] builds a table of more keys than fit in memory.
 
 mod binary_fuse;
 mod bloomier;
 mod compacting;
 mod narrow;
 mod peeler;
+mod spill;
 mod xor;
 mod xor_plus;
 
 pub use binary_fuse::{BinaryFuse, BinaryFuse8, BinaryFuse16, BinaryFuse32, Fingerprint};
 pub use bloomier::Bloomier;
 pub use compacting::Compacting;
+pub use spill::Spill;
 pub use xor::{Xor, Xor8, Xor16, Xor32};
 pub use xor_plus::{XorPlus, XorPlus8, XorPlus16};
 
@@ -30,116 +33,6 @@ pub(crate) use binary_fuse::dedup;
 use std::panic::resume_unwind;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
-
-use crate::buf::Buf;
-use crate::error::NoMemory;
-use crate::simd;
-
-/// Keys that one [`Peeler`] can tell apart.
-pub(crate) const MOST_KEYS: u64 = 1 << INDEX_BITS;
-const INDEX_BITS: u32 = 24;
-/// One user of a slot, in the count above the position and the index.
-const ONE: u32 = 1 << (INDEX_BITS + 2);
-const MOST_USERS: u32 = u32::MAX / ONE;
-/// How far ahead of the queue's head memory is asked for.
-const AHEAD: usize = 8;
-
-/// Finds the order in which keys can be put aside.
-///
-/// ```text
-///   a slot's word     ┌── 6 bits ──┬───── 2 bits ─────┬──────── 24 bits ────────┐
-///                     │ keys using │ xor of: which of │ xor of: the key's index │
-///                     │ this slot  │ the key's slots  │ in the list of hashes   │
-///                     └────────────┴──────────────────┴─────────────────────────┘
-/// ```
-///
-/// Where the count is 1, the two xors *are* the key. Four bytes a slot, instead of the nine that xors of whole hashes
-/// take, keep more of the table near the processor.
-pub(crate) struct Peeler {
-    words: Buf<u32>,
-    /// A queue of slots to look at, whose spent front takes the peeled keys (which, index). A slot is queued at most
-    /// once, when its count becomes 1.
-    order: Buf<u32>,
-}
-
-impl Peeler {
-    /// A peeler for tables of this many slots.
-    pub(crate) fn new(slots: u64) -> Result<Peeler, NoMemory> {
-        Ok(Peeler {
-            words: Buf::zeroed(slots)?,
-            order: Buf::zeroed(slots + 1)?,
-        })
-    }
-
-    /// Peels the keys with these hashes, whose slots `places` tells, and returns them in the order in which they came
-    /// off: the index of the hash, and which of its slots it was alone in. `None` if some keys remain.
-    #[inline(always)]
-    pub(crate) fn peel<const ARITY: usize>(
-        &mut self,
-        hashes: &[u64],
-        places: impl Fn(u64) -> [u32; ARITY],
-    ) -> Option<impl DoubleEndedIterator<Item = (usize, usize)>> {
-        debug_assert!(hashes.len() as u64 <= MOST_KEYS);
-        let (words, order) = (self.words.make_mut(), self.order.make_mut());
-        words.fill(0);
-        for (index, &hash) in hashes.iter().enumerate() {
-            for (which, place) in places(hash).into_iter().enumerate() {
-                let word = &mut words[place as usize];
-                // A count that wrapped would look like another. Good hashes never come near it.
-                if *word / ONE == MOST_USERS {
-                    return None;
-                }
-                *word = (*word + ONE) ^ entry(which, index);
-            }
-        }
-        // What is pushed is written whether or not it counts: a branch here would be taken at random.
-        let mut tail = 0;
-        for (place, word) in words.iter().enumerate() {
-            order[tail] = place as u32;
-            tail += usize::from(word / ONE == 1);
-        }
-        let (mut peeled, mut head) = (0, 0);
-        while head < tail {
-            simd::prefetch(words, order[(head + 2 * AHEAD).min(tail)] as usize);
-            let (_, soon) = split(words[order[(head + AHEAD).min(tail - 1)] as usize]);
-            simd::prefetch(hashes, soon);
-            let word = words[order[head] as usize];
-            head += 1;
-            if word / ONE != 1 {
-                continue;
-            }
-            let key = word % ONE;
-            order[peeled] = key;
-            peeled += 1;
-            let (alone, index) = split(key);
-            for (which, place) in places(hashes[index]).into_iter().enumerate() {
-                let word = &mut words[place as usize];
-                *word = (*word - ONE) ^ entry(which, index);
-                order[tail] = place;
-                tail += usize::from(which != alone && *word / ONE == 1);
-            }
-        }
-        (peeled == hashes.len()).then(|| {
-            order[..peeled]
-                .iter()
-                .map(|&key| split(key))
-                .map(|(which, index)| (index, which))
-        })
-    }
-}
-
-#[inline(always)]
-fn entry(which: usize, index: usize) -> u32 {
-    (which as u32) << INDEX_BITS | index as u32
-}
-
-#[inline(always)]
-fn split(key: u32) -> (usize, usize) {
-    (
-        (key >> INDEX_BITS) as usize % 4,
-        (key % (1 << INDEX_BITS)) as usize,
-    )
-}
 
 /// Does `work` on every item, on this thread and up to `threads − 1` more, and returns the results in the items' order.
 pub(crate) fn in_parallel<T: Send, R: Send>(
@@ -186,33 +79,5 @@ mod tests {
                 (0..100).map(|i| i * i).collect::<Vec<_>>()
             );
         }
-    }
-
-    #[test]
-    fn a_chain_peels_from_its_ends_and_a_cycle_does_not() {
-        // Keys 0, 1, 2 use slots (0, 1), (1, 2), (2, 3): a chain, alone at both ends.
-        let mut peeler = Peeler::new(5).unwrap();
-        let chain = |hash: u64| [hash as u32, hash as u32 + 1];
-        let order: Vec<_> = peeler.peel(&[0, 1, 2], chain).unwrap().collect();
-        assert_eq!(order, [(0, 0), (2, 1), (1, 0)]);
-        // A fourth key from 3 back to 0 closes it.
-        let cycle = |hash: u64| [hash as u32, (hash as u32 + 1) % 4];
-        assert!(peeler.peel(&[0, 1, 2, 3], cycle).is_none());
-        assert!(
-            peeler.peel(&[0, 1, 2], chain).is_some(),
-            "an attempt leaves nothing behind"
-        );
-    }
-
-    #[test]
-    fn a_slot_with_more_users_than_its_count_can_tell_fails_the_attempt() {
-        let mut peeler = Peeler::new(100).unwrap();
-        let hashes: Vec<u64> = (0..65).collect();
-        assert!(peeler.peel(&hashes, |hash| [0, 1 + hash as u32]).is_none());
-        assert!(
-            peeler
-                .peel(&hashes[..63], |hash| [0, 1 + hash as u32])
-                .is_some()
-        );
     }
 }

@@ -47,6 +47,7 @@ use crate::format::{Decoder, Encoder};
 use crate::peel::Fingerprint;
 use crate::peel::binary_fuse::fingerprint;
 use crate::peel::xor::{Blocks, Xor, check_rate};
+use crate::simd::Probe as _;
 use crate::{math, simd};
 
 /// An xor filter whose last block is stored without its empty slots; see [`XorPlus8`], [`XorPlus16`].
@@ -156,12 +157,12 @@ impl<F: Fingerprint> XorPlus<F> {
         self.kept[select_unpredictable(in_use, rank as usize + 1, 0)]
     }
 
+    /// Whether the slots of a hash, which is salted, combine to its fingerprint.
     #[inline(always)]
-    fn holds(&self, hash: u64) -> bool {
+    fn holds(&self, ([a, b, c], hash): ([u32; 3], u64)) -> bool {
         if self.plain.is_empty() {
             return false;
         }
-        let ([a, b, c], hash) = self.blocks.places(hash);
         let plain = self.plain[a as usize] ^ self.plain[b as usize];
         let last = self.last(u64::from(c) - 2 * self.blocks.length);
         plain ^ last == fingerprint(hash)
@@ -172,14 +173,24 @@ impl<F: Fingerprint> XorPlus<F> {
 struct Reader<'a, F: Fingerprint>(&'a XorPlus<F>);
 
 impl<F: Fingerprint> simd::Probe for Reader<'_, F> {
+    type Place = ([u32; 3], u64);
+
     #[inline(always)]
-    fn prefetch(&self, hash: u64) {
-        self.0.prefetch(hash);
+    fn place(&self, hash: u64) -> ([u32; 3], u64) {
+        self.0.blocks.places(hash)
     }
 
     #[inline(always)]
-    fn probe(&self, hash: u64) -> bool {
-        self.0.holds(hash)
+    fn prefetch(&self, ([a, b, c], _): ([u32; 3], u64)) {
+        simd::prefetch(&self.0.plain, a as usize);
+        simd::prefetch(&self.0.plain, b as usize);
+        let (start, _) = bit_of(u64::from(c) - 2 * self.0.blocks.length);
+        simd::prefetch(&self.0.groups, start);
+    }
+
+    #[inline(always)]
+    fn probe(&self, place: ([u32; 3], u64)) -> bool {
+        self.0.holds(place)
     }
 }
 
@@ -191,7 +202,7 @@ impl<F: Fingerprint> simd::Op for Lookup<'_, F> {
 
     #[inline(always)]
     fn run<B: simd::Bits>(self, _: B) -> bool {
-        self.0.holds(self.1)
+        self.0.holds(self.0.blocks.places(self.1))
     }
 }
 
@@ -230,11 +241,7 @@ impl<F: Fingerprint> Filter for XorPlus<F> {
 
     #[inline(always)]
     fn prefetch(&self, hash: u64) {
-        let ([a, b, c], _) = self.blocks.places(hash);
-        simd::prefetch(&self.plain, a as usize);
-        simd::prefetch(&self.plain, b as usize);
-        let (start, _) = bit_of(u64::from(c) - 2 * self.blocks.length);
-        simd::prefetch(&self.groups, start);
+        Reader(self).prefetch(self.blocks.places(hash));
     }
 }
 

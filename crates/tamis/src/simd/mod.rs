@@ -133,17 +133,31 @@ pub(crate) const AHEAD: usize = 32;
 /// Below this many bytes a filter sits in the caches close to the core, and prefetching costs more than it hides.
 pub(crate) const PREFETCH_FROM: usize = 256 << 10;
 
-/// Answers for one hash after another, whose memory can be asked for in advance. Both functions must be
-/// `#[inline(always)]`, which closures cannot be.
+/// A lookup in two steps: where a hash's memory lies, and what is there. Between the two, the memory is on its way. All
+/// functions must be `#[inline(always)]`, which closures cannot be.
+///
+/// A probe should hold slices, not a filter: of a filter, whose fields lie in memory, the compiler loads pointers and
+/// lengths again after each answer that it writes.
 pub(crate) trait Probe {
-    /// Asks for the memory that this hash will need.
-    fn prefetch(&self, hash: u64);
-    /// Answers for this hash.
-    fn probe(&self, hash: u64) -> bool;
+    /// All that the second step needs, so that nothing is computed twice; the hash itself where that is cheap.
+    type Place: Copy;
+    /// Where the memory of a hash lies.
+    fn place(&self, hash: u64) -> Self::Place;
+    /// Asks for that memory.
+    fn prefetch(&self, place: Self::Place);
+    /// Answers.
+    fn probe(&self, place: Self::Place) -> bool;
 }
 
 /// A filter is its own probe, unless it has a better one.
 impl<F: crate::Filter + ?Sized> Probe for &F {
+    type Place = u64;
+
+    #[inline(always)]
+    fn place(&self, hash: u64) -> u64 {
+        hash
+    }
+
     #[inline(always)]
     fn prefetch(&self, hash: u64) {
         crate::Filter::prefetch(*self, hash);
@@ -155,28 +169,32 @@ impl<F: crate::Filter + ?Sized> Probe for &F {
     }
 }
 
-/// Answers for each hash in order and asks for the memory of the one [`AHEAD`] of it.
+/// Answers for each hash in order and asks for the memory of the one [`AHEAD`] of it, whose place waits in a ring.
 ///
 /// `bytes` is the size of the filter: a small one sits in the caches already.
 #[inline(always)]
 pub(crate) fn probe_all<P: Probe>(probe: &P, bytes: usize, hashes: &[u64], out: &mut [bool]) {
-    let ahead = if bytes < PREFETCH_FROM {
-        hashes.len()
-    } else {
-        AHEAD.min(hashes.len())
-    };
-    let (first, coming) = hashes.split_at(ahead);
-    if !coming.is_empty() {
-        for &hash in first {
-            probe.prefetch(hash);
+    if bytes < PREFETCH_FROM || hashes.len() <= AHEAD {
+        for (&hash, answer) in hashes.iter().zip(out) {
+            *answer = probe.probe(probe.place(hash));
         }
+        return;
     }
-    for ((&hash, answer), &next) in hashes.iter().zip(&mut *out).zip(coming) {
+    let (first, coming) = hashes.split_at(AHEAD);
+    let mut ring = [probe.place(hashes[0]); AHEAD];
+    for (slot, &hash) in ring.iter_mut().zip(first) {
+        *slot = probe.place(hash);
+        probe.prefetch(*slot);
+    }
+    let (early, late) = out.split_at_mut(coming.len());
+    for (i, (&next, answer)) in coming.iter().zip(early).enumerate() {
+        let next = probe.place(next);
         probe.prefetch(next);
-        *answer = probe.probe(hash);
+        let place = std::mem::replace(&mut ring[i % AHEAD], next);
+        *answer = probe.probe(place);
     }
-    for (&hash, answer) in hashes.iter().zip(out).skip(coming.len()) {
-        *answer = probe.probe(hash);
+    for (i, answer) in (coming.len()..).zip(late) {
+        *answer = probe.probe(ring[i % AHEAD]);
     }
 }
 

@@ -133,6 +133,7 @@ const TRIALS: [(Needs, usize); 6] = [
 /// The parts of a law that hold between kinds, not for one.
 const OF_ALL: &[(&str, fn())] = &[
     ("law_11_golden_variants", files::golden_variants),
+    ("law_11_golden_earlier", files::golden_earlier),
     ("law_11_golden_removed", files::golden_removed),
     ("law_11_golden_grown", files::golden_grown),
     ("law_11_golden_sealed", files::golden_sealed),

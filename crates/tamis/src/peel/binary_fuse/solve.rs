@@ -1,0 +1,314 @@
+//! Solving one shard: its hashes in, its table out.
+//!
+//! ```text
+//!   segments      0        1        2        3        4        5        6      …
+//!            ├────────┼────────┼────────┼────────┼────────┼────────┼────────┼─
+//!                         done              peeled as far as    being    not yet
+//!                                           possible            added    touched
+//! ```
+//!
+//! Keys are sorted by their first segment and *added* segment by segment. As soon as a segment has all its keys, those
+//! that are alone in a slot of it are peeled, and whoever is alone thereafter, as far as this goes; then the next segment's
+//! keys are added. So the fire follows the keys through the table at a distance of a few segments, and memory is walked
+//! through once, in a window that fits the caches near the core. Peeling in rounds over the whole table, as a single
+//! queue would, reads it some twenty times over.
+//!
+//! The order in which keys come off depends on the *set* of keys alone: slots are looked at by their number, and what
+//! identifies a key is an exclusive or. That is why the bytes of a filter do not depend on the order in which its keys
+//! were given, on threads, or on where the keys were kept.
+
+use crate::bits::{fastrange, mix64, unmix64};
+use crate::buf::{Buf, halves};
+use crate::error::NoMemory;
+use crate::peel::binary_fuse::{Fingerprint, Shape, fingerprint};
+use crate::simd;
+
+/// Keys that the index in a slot's word can tell apart.
+pub(crate) const MOST_KEYS: u64 = 1 << INDEX_BITS;
+const INDEX_BITS: u32 = 24;
+/// One user of a slot, in the count above the position and the index.
+const ONE: u32 = 1 << (INDEX_BITS + 2);
+/// Set in the word of a slot that has more users than those of good hashes ever have, long before its count wraps.
+const CROWDED: u32 = 1 << 31;
+/// How many keys ahead memory is asked for.
+const AHEAD: usize = 8;
+/// Salts that a shard tries.
+pub(super) const SALTS: u64 = 4;
+
+/// The keys of a shard.
+pub(in crate::peel) enum Keys<'a> {
+    /// All there are; sorted in place, and given back unsalted.
+    Whole(&'a mut [u64]),
+    /// Here and there among others.
+    Parts(Vec<&'a [u64]>),
+}
+
+/// Why a shard has no table.
+pub(super) enum Unsolved {
+    /// Some hash is there twice.
+    Repeats,
+    /// No salt would do.
+    Unlucky,
+    /// There is no memory to work in.
+    NoMemory(NoMemory),
+}
+
+impl From<NoMemory> for Unsolved {
+    fn from(error: NoMemory) -> Unsolved {
+        Unsolved::NoMemory(error)
+    }
+}
+
+/// Memory that is used for one shard after another.
+#[derive(Default)]
+pub(super) struct Solver {
+    /// Hashes while they are being sorted; then a word for each slot, and the order.
+    room: Option<Buf<u64>>,
+    /// Salted hashes, ordered by segment, of a shard whose keys come in parts.
+    hashes: Option<Buf<u64>>,
+}
+
+/// The array that is kept, or a new one if it is too small.
+fn at_least(kept: &mut Option<Buf<u64>>, len: u64) -> Result<&mut [u64], NoMemory> {
+    if kept.as_ref().is_none_or(|buf| (buf.len() as u64) < len) {
+        *kept = None;
+        *kept = Some(Buf::zeroed(len)?);
+    }
+    Ok(kept.as_mut().map_or(&mut [], |buf| buf.make_mut()))
+}
+
+impl Solver {
+    /// Fills the table of a shard, which is all zero, and returns the salt with which this succeeded.
+    pub(super) fn solve<F: Fingerprint>(
+        &mut self,
+        keys: Keys<'_>,
+        shape: Shape,
+        table: &mut [F],
+    ) -> Result<u64, Unsolved> {
+        if shape.arity == 3 {
+            self.solve_for::<F, 3>(keys, shape, table)
+        } else {
+            self.solve_for::<F, 4>(keys, shape, table)
+        }
+    }
+
+    fn solve_for<F: Fingerprint, const ARITY: usize>(
+        &mut self,
+        mut keys: Keys<'_>,
+        shape: Shape,
+        table: &mut [F],
+    ) -> Result<u64, Unsolved> {
+        let count: usize = match &keys {
+            Keys::Whole(hashes) => hashes.len(),
+            Keys::Parts(parts) => parts.iter().map(|part| part.len()).sum(),
+        };
+        let room = at_least(&mut self.room, (shape.slots() + 1).max(count as u64))?;
+        for attempt in 0..SALTS {
+            let salt = mix64(attempt);
+            let (hashes, ends) = match &mut keys {
+                Keys::Whole(hashes) => {
+                    let sorted = &mut room[..count];
+                    let ends = salt_and_sort(&[hashes], salt, shape, sorted);
+                    hashes.copy_from_slice(sorted);
+                    (&mut **hashes, ends)
+                }
+                Keys::Parts(parts) => {
+                    let hashes = at_least(&mut self.hashes, count as u64)?;
+                    let hashes = &mut hashes[..count];
+                    let ends = salt_and_sort(parts, salt, shape, hashes);
+                    (hashes, ends)
+                }
+            };
+            let (words, order) = halves(room).split_at_mut(shape.slots() as usize);
+            let peeled = peel::<ARITY>(hashes, &ends, shape, words, order);
+            if peeled == count {
+                assign::<F, ARITY>(hashes, &order[..count], shape, table);
+            }
+            let repeats = peeled != count && attempt == 0 && {
+                hashes.sort_unstable();
+                hashes.windows(2).any(|pair| pair[0] == pair[1])
+            };
+            if let Keys::Whole(hashes) = &mut keys {
+                for hash in &mut **hashes {
+                    *hash = unmix64(*hash).wrapping_sub(salt);
+                }
+            }
+            if peeled == count {
+                return Ok(salt);
+            }
+            if repeats {
+                return Err(Unsolved::Repeats);
+            }
+        }
+        Err(Unsolved::Unlucky)
+    }
+}
+
+/// Writes the salted hashes, ordered by their first segment, and returns where each segment's end.
+fn salt_and_sort(parts: &[&[u64]], salt: u64, shape: Shape, out: &mut [u64]) -> Vec<usize> {
+    let segment = |hash: u64| fastrange(hash, shape.segment_count).0 as usize;
+    let salted = |hash: u64| mix64(hash.wrapping_add(salt));
+    let mut heads = vec![0usize; shape.segment_count as usize];
+    for part in parts {
+        for &hash in *part {
+            heads[segment(salted(hash))] += 1;
+        }
+    }
+    let mut start = 0;
+    for head in &mut heads {
+        start += std::mem::replace(head, start);
+    }
+    for part in parts {
+        for &hash in *part {
+            let hash = salted(hash);
+            let head = &mut heads[segment(hash)];
+            out[*head] = hash;
+            *head += 1;
+        }
+    }
+    heads
+}
+
+/// Puts keys aside as far as possible and returns how many: the front of `order` names them, in the order in which they
+/// came off, by index and by which of its slots each was alone in.
+///
+/// ```text
+///   a slot's word     ┌── 6 bits ──┬───── 2 bits ─────┬──────── 24 bits ────────┐
+///                     │ keys using │ xor of: which of │ xor of: the key's index │
+///                     │ this slot  │ the key's slots  │ in the list of hashes   │
+///                     └────────────┴──────────────────┴─────────────────────────┘
+/// ```
+///
+/// Where the count is 1, the two xors *are* the key. Four bytes a slot, instead of the nine that xors of whole hashes
+/// take, keep more of the table near the processor.
+///
+/// `order` is a queue of slots to look at, whose spent front takes the peeled keys. A slot is queued at most once, when its
+/// count becomes 1, and what is pushed is written whether or not it counts, because a branch there would be taken at
+/// random; so `order` has one place more than there are slots.
+fn peel<const ARITY: usize>(
+    hashes: &[u64],
+    ends: &[usize],
+    shape: Shape,
+    words: &mut [u32],
+    order: &mut [u32],
+) -> usize {
+    debug_assert!(hashes.len() as u64 <= MOST_KEYS);
+    let length = shape.segment_length as usize;
+    let (mut head, mut tail, mut peeled) = (0, 0, 0);
+    let (mut added, mut cleared) = (0, 0);
+    for segment in 0..words.len() / length {
+        let first = segment * length;
+        let complete = (first + length) as u32;
+        if let Some(&end) = ends.get(segment) {
+            // Memory is cleared just before its first use, not all at once: it is then in the caches.
+            let reach = first + ARITY * length;
+            words[cleared..reach].fill(0);
+            cleared = reach;
+            let mut seen = 0;
+            for (index, &hash) in (added..).zip(&hashes[added..end]) {
+                for (which, place) in (0..).zip(shape.places::<ARITY>(hash)) {
+                    let word = &mut words[place as usize];
+                    *word = word.wrapping_add(ONE) ^ entry(which, index);
+                    seen |= *word;
+                }
+            }
+            if seen & CROWDED != 0 {
+                return 0;
+            }
+            added = end;
+        }
+        for (place, word) in (first as u32..).zip(&words[first..first + length]) {
+            order[tail] = place;
+            tail += usize::from(word / ONE == 1);
+        }
+        while head < tail {
+            simd::prefetch(words, order[(head + 2 * AHEAD).min(tail)] as usize);
+            let soon = words[order[(head + AHEAD).min(tail - 1)] as usize];
+            simd::prefetch(hashes, index_of(soon));
+            let word = words[order[head] as usize];
+            head += 1;
+            if word / ONE != 1 {
+                continue;
+            }
+            let key = word % ONE;
+            order[peeled] = key;
+            peeled += 1;
+            let index = index_of(key);
+            for (which, place) in (0..).zip(shape.places::<ARITY>(hashes[index])) {
+                let word = &mut words[place as usize];
+                *word = (*word - ONE) ^ entry(which, index);
+                order[tail] = place;
+                tail += usize::from((*word / ONE == 1) & (place < complete));
+            }
+        }
+    }
+    peeled
+}
+
+#[inline(always)]
+fn entry(which: u32, index: usize) -> u32 {
+    which << INDEX_BITS | index as u32
+}
+
+#[inline(always)]
+fn index_of(word: u32) -> usize {
+    (word % (1 << INDEX_BITS)) as usize
+}
+
+/// Sets the slots, last key first.
+fn assign<F: Fingerprint, const ARITY: usize>(
+    hashes: &[u64],
+    order: &[u32],
+    shape: Shape,
+    table: &mut [F],
+) {
+    for (i, &key) in order.iter().enumerate().rev() {
+        simd::prefetch(hashes, index_of(order[i.saturating_sub(3 * AHEAD)]));
+        let hash = hashes[index_of(key)];
+        let places = shape.places::<ARITY>(hash);
+        // The slot to set still holds 0, so it may take part in the xor.
+        let rest = places.iter().fold(fingerprint::<F>(hash), |x, &place| {
+            x ^ table[place as usize]
+        });
+        table[places[(key >> INDEX_BITS) as usize % 4 % ARITY] as usize] = rest;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Peels keys with these hashes in a table of so many segments of four slots.
+    fn peeled(hashes: &[u64], segment_count: u64) -> usize {
+        let shape = Shape {
+            arity: 3,
+            segment_length: 4,
+            segment_count,
+        };
+        let mut sorted = vec![0; hashes.len()];
+        let unsalted: Vec<u64> = hashes.iter().map(|&hash| unmix64(hash)).collect();
+        let ends = salt_and_sort(&[&unsalted], 0, shape, &mut sorted);
+        let mut words = vec![u32::MAX; shape.slots() as usize];
+        let mut order = vec![u32::MAX; shape.slots() as usize + 1];
+        peel::<3>(&sorted, &ends, shape, &mut words, &mut order)
+    }
+
+    #[test]
+    fn keys_that_share_all_slots_do_not_peel_and_others_do() {
+        // The low two bits, those from bit 18 on and the top bits choose the slots; bits between choose none.
+        let same = |i: u64| i << 30;
+        assert_eq!(peeled(&[same(0)], 3), 1);
+        assert_eq!(peeled(&[same(0), same(1)], 3), 0);
+        assert_eq!(peeled(&[same(0), same(1), 1 << 62], 3), 1);
+        assert_eq!(peeled(&[same(0), same(1) | 1], 3), 2, "one slot differs");
+    }
+
+    #[test]
+    fn a_slot_with_more_users_than_its_count_can_tell_fails_the_attempt() {
+        // Sixty-five times one key would look like one key.
+        for copies in [32, 63, 64, 65, 129] {
+            let hashes: Vec<u64> = (0..copies).map(|i| i << 30).collect();
+            assert_eq!(peeled(&hashes, 3), 0, "{copies} copies");
+        }
+    }
+}

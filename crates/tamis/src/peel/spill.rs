@@ -1,0 +1,366 @@
+//! Building from more hashes than fit in memory.
+//!
+//! ```text
+//!   push ──► 256 buffers, by the hash's top 8 bits ──► 256 files in a directory of their own
+//!
+//!   finish   shard 0         shard 1         shard 2              each read, solved, and forgotten
+//!            ├───────────────┼───────────────┼─────────── … ┤     hashes from 0 to 2⁶⁴
+//!            ├──┼──┼──┼──┼──┼──┼──┼──┼──┼──┼──┼──┼──┼── … ┤       files
+//! ```
+//!
+//! How many shards there are depends on the number of keys, which is known at the end only; but a shard is a range of
+//! hashes, and so is a file. A shard's keys are in a few neighbouring files; one that two shards share is read for both.
+//!
+//! Memory: the filter, 16 MiB of buffers, and while shards are solved 17 bytes for each key of a shard (up to 12.5
+//! million, so 213 MB) and thread. Disk: 8 bytes a key.
+
+use std::fs::{self, File};
+use std::hash::{BuildHasher, RandomState};
+use std::io::{self, Read, Seek, Write};
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use crate::bits::fastrange;
+use crate::buf::Buf;
+use crate::config::Config;
+use crate::error::{BuildError, BuildErrorKind};
+use crate::peel::binary_fuse::build::{self, Source};
+use crate::peel::binary_fuse::{BinaryFuse, Fingerprint, Keys, dedup};
+
+/// Files that the hashes are spread over.
+const FILES: u64 = 256;
+/// Hashes that wait for each file.
+const BUFFER: u64 = 8 << 10;
+
+/// Builds a [`BinaryFuse`] from hashes that wait on disk, in bounded memory.
+///
+/// The filter is byte for byte the one that [`Kind::build`](crate::Kind::build) makes of the same hashes, in whatever order
+/// they come. The files lie in a new directory inside the one given, and are removed when this is dropped, finished or not.
+///
+/// ```
+/// use tamis::{BinaryFuse8, Config, Filter, Hashing, Key, Spill};
+///
+/// let hashing = Hashing::default();
+/// let mut spill = Spill::new(&Config::new(0), std::env::temp_dir())?;
+/// for id in 0..100_000u64 {
+///     spill.push(id.hash_with(&hashing))?;
+/// }
+/// let filter: BinaryFuse8 = spill.finish()?;
+/// assert!(filter.contains(42u64.hash_with(&hashing)));
+/// # Ok::<(), tamis::BuildError>(())
+/// ```
+///
+/// [`Keyed::from_filter`](crate::Keyed::from_filter) makes a filter of keys of it.
+#[derive(Debug)]
+pub struct Spill {
+    config: Config,
+    buckets: Vec<Bucket>,
+    keys: u64,
+    /// How many shards the hashes are to be brought into, and how many each has.
+    shards: u64,
+    counts: Vec<u64>,
+    directory: Directory,
+}
+
+/// The hashes with the same top bits: those in the file, and those that follow them.
+#[derive(Debug)]
+struct Bucket {
+    file: Mutex<File>,
+    written: u64,
+    buffer: Buf<u64>,
+    waiting: usize,
+}
+
+/// Removed with all that is in it.
+#[derive(Debug)]
+struct Directory(PathBuf);
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        // Nobody is left to tell of an error.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+impl Spill {
+    /// Makes ready to take hashes, which will wait in `directory`, of which there must be 8 bytes free for each.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] when the files cannot be made there.
+    pub fn new(config: &Config, directory: impl AsRef<Path>) -> Result<Spill, BuildError> {
+        let parent = directory.as_ref();
+        let name = RandomState::new().hash_one(std::process::id());
+        let path = parent.join(format!(".tamis-spill-{name:016x}"));
+        fs::create_dir(&path).map_err(|error| failed(parent, &error))?;
+        let directory = Directory(path);
+        let bucket = |number: u64| {
+            let path = directory.0.join(number.to_string());
+            let mut options = File::options();
+            let file = options.read(true).write(true).create_new(true).open(&path);
+            Ok(Bucket {
+                file: Mutex::new(file.map_err(|error| failed(parent, &error))?),
+                written: 0,
+                buffer: Buf::zeroed(BUFFER)?,
+                waiting: 0,
+            })
+        };
+        Ok(Spill {
+            config: config.clone(),
+            buckets: (0..FILES).map(bucket).collect::<Result<_, BuildError>>()?,
+            keys: 0,
+            shards: 1,
+            counts: Vec::new(),
+            directory,
+        })
+    }
+
+    /// Takes a hash. Repeats are allowed.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] when the disk is full or fails. The hashes are then incomplete; nothing can be done but to start
+    /// again elsewhere.
+    #[inline]
+    pub fn push(&mut self, hash: u64) -> Result<(), BuildError> {
+        let bucket = &mut self.buckets[fastrange(hash, FILES).0 as usize];
+        bucket.buffer.make_mut()[bucket.waiting] = hash;
+        bucket.waiting += 1;
+        if bucket.waiting as u64 == BUFFER {
+            let written = bucket.flush();
+            written.map_err(|error| failed(&self.directory.0, &error))?;
+        }
+        self.keys += 1;
+        Ok(())
+    }
+
+    /// How many hashes were taken.
+    pub fn len(&self) -> u64 {
+        self.keys
+    }
+
+    /// Whether none was.
+    pub fn is_empty(&self) -> bool {
+        self.keys == 0
+    }
+
+    /// Builds the filter, on as many threads as the configuration says.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] as [`Kind::build`](crate::Kind::build), and when the disk fails.
+    pub fn finish<F: Fingerprint>(mut self) -> Result<BinaryFuse<F>, BuildError> {
+        for bucket in &mut self.buckets {
+            let written = bucket.flush();
+            written.map_err(|error| failed(&self.directory.0, &error))?;
+            bucket.buffer = Buf::zeroed(0)?;
+        }
+        let config = self.config.clone();
+        build::build(&config, &mut self)
+    }
+
+    /// Lets `work` see the hashes of a file.
+    fn read(&self, bucket: u64, work: impl FnMut(&[u64])) -> Result<(), BuildError> {
+        let read = self.buckets[bucket as usize].read(work);
+        read.map_err(|error| failed(&self.directory.0, &error))
+    }
+
+    /// The files in which the hashes of a shard are.
+    fn files(&self, shard: u64) -> RangeInclusive<u64> {
+        // Shard s has the hashes from s·2⁶⁴/shards, rounded up, on; file f likewise.
+        let file_of = |hash: u128| (hash * u128::from(FILES) >> 64) as u64;
+        let start = |shard: u64| (u128::from(shard) << 64).div_ceil(u128::from(self.shards));
+        file_of(start(shard))..=file_of(start(shard + 1) - 1)
+    }
+
+    /// The hashes of a shard.
+    fn load(&self, shard: u64) -> Result<Buf<u64>, BuildError> {
+        let mut hashes = Buf::zeroed(self.counts[shard as usize])?;
+        let (out, mut len) = (hashes.make_mut(), 0);
+        for file in self.files(shard) {
+            self.read(file, |part| {
+                for &hash in part {
+                    if fastrange(hash, self.shards).0 == shard && len < out.len() {
+                        out[len] = hash;
+                        len += 1;
+                    }
+                }
+            })?;
+        }
+        if len < out.len() {
+            let error = io::Error::from(io::ErrorKind::UnexpectedEof);
+            return Err(failed(&self.directory.0, &error));
+        }
+        Ok(hashes)
+    }
+}
+
+impl Source for Spill {
+    fn len(&self) -> u64 {
+        self.keys
+    }
+
+    fn arrange(&mut self, shards: u64, _: usize) -> Result<Vec<u64>, BuildError> {
+        let mut counts = vec![0; shards as usize];
+        for file in 0..FILES {
+            self.read(file, |part| {
+                for &hash in part {
+                    counts[fastrange(hash, shards).0 as usize] += 1;
+                }
+            })?;
+        }
+        (self.shards, self.counts) = (shards, counts.clone());
+        Ok(counts)
+    }
+
+    fn solve_all<T>(&mut self, solve: impl FnOnce(Keys<'_>) -> T) -> Result<T, BuildError> {
+        self.solve(0, solve)
+    }
+
+    fn solve<T>(&self, shard: u64, solve: impl FnOnce(Keys<'_>) -> T) -> Result<T, BuildError> {
+        let mut hashes = self.load(shard)?;
+        Ok(solve(Keys::Whole(hashes.make_mut())))
+    }
+
+    fn dedup(&mut self) -> Result<(), BuildError> {
+        (self.keys, self.shards) = (0, FILES);
+        self.counts = self.buckets.iter().map(|bucket| bucket.written).collect();
+        for file in 0..FILES {
+            let mut hashes = self.load(file)?;
+            let distinct = dedup(hashes.make_mut());
+            let replaced = self.buckets[file as usize].replace(&hashes, distinct);
+            replaced.map_err(|error| failed(&self.directory.0, &error))?;
+            self.keys += distinct as u64;
+        }
+        Ok(())
+    }
+}
+
+impl Bucket {
+    /// Writes what waits.
+    fn flush(&mut self) -> io::Result<()> {
+        let file = self.file.get_mut().unwrap_or_else(PoisonError::into_inner);
+        file.write_all(&self.buffer.to_bytes()[..8 * self.waiting])?;
+        self.written += self.waiting as u64;
+        self.waiting = 0;
+        Ok(())
+    }
+
+    /// Makes the first so many of these the only hashes.
+    fn replace(&mut self, hashes: &Buf<u64>, len: usize) -> io::Result<()> {
+        let file = self.file.get_mut().unwrap_or_else(PoisonError::into_inner);
+        file.set_len(0)?;
+        file.rewind()?;
+        file.write_all(&hashes.to_bytes()[..8 * len])?;
+        self.written = len as u64;
+        Ok(())
+    }
+
+    fn read(&self, mut work: impl FnMut(&[u64])) -> io::Result<()> {
+        // Threads take turns: each moves the place at which the file is read.
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        file.rewind()?;
+        let mut bytes = vec![0; 8 * BUFFER as usize];
+        let mut hashes = Vec::with_capacity(BUFFER as usize);
+        let mut left = self.written;
+        while left > 0 {
+            let len = left.min(BUFFER);
+            let bytes = &mut bytes[..8 * len as usize];
+            file.read_exact(bytes)?;
+            hashes.clear();
+            hashes.extend(
+                bytes
+                    .as_chunks()
+                    .0
+                    .iter()
+                    .map(|&word| u64::from_le_bytes(word)),
+            );
+            work(&hashes);
+            left -= len;
+        }
+        Ok(())
+    }
+}
+
+fn failed(path: &Path, error: &io::Error) -> BuildError {
+    BuildErrorKind::Disk {
+        path: path.to_path_buf(),
+        kind: error.kind(),
+        message: error.to_string(),
+    }
+    .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bits::mix64;
+    use crate::{BinaryFuse8, BinaryFuse16, Filter, Keyed, Kind};
+
+    fn spilled<F: Fingerprint>(config: &Config, hashes: &[u64]) -> BinaryFuse<F> {
+        let directory = tempfile::tempdir().unwrap();
+        let mut spill = Spill::new(config, &directory).unwrap();
+        for &hash in hashes {
+            spill.push(hash).unwrap();
+        }
+        assert_eq!(spill.len(), hashes.len() as u64);
+        let filter = spill.finish().unwrap();
+        let left = fs::read_dir(&directory).unwrap().count();
+        assert_eq!(left, 0, "files are left behind");
+        filter
+    }
+
+    fn bytes<F: Fingerprint>(filter: BinaryFuse<F>) -> Vec<u8> {
+        let keyed = Keyed::from_filter(filter, Default::default(), &Config::new(0));
+        keyed.unwrap().to_bytes()
+    }
+
+    #[test]
+    fn the_filter_is_the_one_built_in_memory() {
+        let hashes: Vec<u64> = (0..3_000_000).map(mix64).collect();
+        for (keys, config) in [
+            (0, ""),
+            (1, ""),
+            (1000, ""),
+            (200_000, "shards=3"),
+            (200_000, "arity=4,shards=300"),
+            (3_000_000, "shards=16"),
+        ] {
+            let config = config.parse::<Config>().unwrap().threads(2);
+            let hashes = &hashes[..keys];
+            let filter: BinaryFuse8 = spilled(&config, hashes);
+            let expected = BinaryFuse8::build(&config, &mut hashes.to_vec()).unwrap();
+            assert!(bytes(filter) == bytes(expected), "{keys} keys, {config}");
+        }
+    }
+
+    #[test]
+    fn repeats_are_dropped_on_disk_as_in_memory() {
+        let hashes: Vec<u64> = (0..60_000).map(|i| mix64(i % 20_000)).collect();
+        let config = Config::new(0).set("shards", 3);
+        let filter: BinaryFuse16 = spilled(&config, &hashes);
+        assert_eq!(filter.len(), 20_000);
+        let expected = BinaryFuse16::build(&config, &mut hashes.clone()).unwrap();
+        assert!(bytes(filter) == bytes(expected));
+    }
+
+    #[test]
+    fn a_directory_that_is_none_and_a_disk_without_space_are_named() {
+        let directory = tempfile::tempdir().unwrap();
+        let absent = directory.path().join("absent");
+        let error = Spill::new(&Config::new(0), &absent).unwrap_err();
+        assert!(error.to_string().contains("absent"), "{error}");
+        let full = failed(&absent, &io::Error::from(io::ErrorKind::StorageFull));
+        assert!(full.to_string().contains("8 bytes a key"), "{full}");
+    }
+
+    #[test]
+    fn what_is_not_finished_leaves_no_files() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut spill = Spill::new(&Config::new(0), &directory).unwrap();
+        (0..100_000).for_each(|i| spill.push(mix64(i)).unwrap());
+        drop(spill);
+        assert_eq!(fs::read_dir(&directory).unwrap().count(), 0);
+    }
+}
