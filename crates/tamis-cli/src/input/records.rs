@@ -1,126 +1,69 @@
-//! Reading: files and standard input, filters and lines.
-//!
-//! A key is a line without its `\n`, and without a `\r` before that. Its bytes are taken as they are: they need not be
-//! UTF-8, and may hold NUL. A last line without `\n` counts. An empty line holds no key.
+//! Lines and NUL records; and how any shape of text is read in pieces, of which each holds whole records.
 
-use std::fs::File;
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
 
-use tamis::{AnyFilter, Hashing, Keyed};
-
+use super::{Batch, Keys, Records};
 use crate::failure::Failure;
 
 /// How much is read at a time: enough to look up thousands of keys together, little enough to stay in the caches.
-const READ: usize = 256 << 10;
-/// A line beyond this is taken for a mistake, such as a file of another kind.
-const LONGEST_LINE: usize = 1 << 30;
-/// As many bytes as tell a filter from a list of keys.
-const SIGNATURE: u64 = 8;
+pub(super) const READ: usize = 256 << 10;
+/// A record beyond this is taken for a mistake, such as a file of another kind.
+const LONGEST: usize = 1 << 30;
 
-/// An open file, or standard input.
-pub(crate) struct Source {
-    /// What to call it in messages.
-    pub(crate) name: String,
-    /// The length of a regular file; others do not have one.
-    pub(crate) len: Option<u64>,
-    path: Option<PathBuf>,
-    /// What was looked at, and is read again before the rest.
-    head: io::Cursor<Vec<u8>>,
-    rest: Box<dyn Read>,
+/// How records and their keys lie in a text.
+pub(super) trait Shape {
+    /// The byte that every record ends with, which it may also contain.
+    fn end(&self) -> u8;
+
+    /// Takes whole records from the start of the text, and says how many bytes they are. With `last` no more text comes,
+    /// and what is left is a record too.
+    fn take(&mut self, text: &[u8], last: bool, keys: &mut Keys) -> Result<usize, Failure>;
 }
 
-impl Source {
-    /// Opens a file; no path or `-` is standard input.
-    pub(crate) fn open(path: Option<&Path>) -> Result<Source, Failure> {
-        let head = io::Cursor::default();
-        let Some(path) = path.filter(|p| *p != Path::new("-")) else {
-            return Ok(Source {
-                name: "standard input".to_string(),
-                len: None,
-                path: None,
-                head,
-                rest: Box::new(io::stdin()),
-            });
-        };
-        let name = path.display().to_string();
-        let file = File::open(path).map_err(|e| Failure::io(&name, e))?;
-        let meta = file.metadata().map_err(|e| Failure::io(&name, e))?;
-        Ok(Source {
-            name,
-            len: meta.is_file().then_some(meta.len()),
-            path: Some(path.to_path_buf()),
-            head,
-            rest: Box::new(file),
-        })
+/// Every record is a key.
+pub(super) struct Lines {
+    pub(super) end: u8,
+}
+
+impl Shape for Lines {
+    fn end(&self) -> u8 {
+        self.end
     }
 
-    /// Whether this is standard input, which can be read only once.
-    pub(crate) fn is_stdin(&self) -> bool {
-        self.path.is_none()
-    }
-
-    /// The first bytes, which stay to be read. Fewer than eight are all that there are.
-    fn peek(&mut self) -> Result<&[u8], Failure> {
-        let head = self.head.get_mut();
-        (&mut self.rest)
-            .take(SIGNATURE - head.len() as u64)
-            .read_to_end(head)
-            .map_err(|e| Failure::io(&self.name, e))?;
-        Ok(self.head.get_ref())
-    }
-
-    /// Whether this is a filter, be it a damaged one.
-    pub(crate) fn is_filter(&mut self) -> Result<bool, Failure> {
-        Ok(tamis::looks_like_filter(self.peek()?))
-    }
-
-    /// Whether there is nothing to read.
-    pub(crate) fn is_empty(&mut self) -> Result<bool, Failure> {
-        Ok(self.peek()?.is_empty())
-    }
-
-    /// Opens the filter that this is, verifying everything.
-    pub(crate) fn filter(self) -> Result<Keyed<AnyFilter>, Failure> {
-        // By its path the library knows how much memory to take at once.
-        let opened = match (&self.path, self.len) {
-            (Some(path), Some(_)) => Keyed::load(path),
-            _ => Keyed::read_from(self.head.chain(self.rest)),
-        };
-        opened.map_err(|e| Failure::decode(self.name, &e))
-    }
-
-    /// Reads line by line, many at a time.
-    pub(crate) fn lines(self) -> Lines<impl Read> {
-        Lines::new(self.name, self.head.chain(self.rest))
-    }
-
-    /// The hashes of all keys in the order of the lines. `progress` is told how many bytes were read.
-    pub(crate) fn hashes(
-        self,
-        hashing: &Hashing,
-        progress: impl Fn(u64),
-    ) -> Result<Vec<u64>, Failure> {
-        let name = self.name.clone();
-        let mut lines = self.lines();
-        let mut hashes = Vec::new();
-        while let Some(batch) = lines.next_batch()? {
-            for key in split(batch).map(key).filter(|key| !key.is_empty()) {
-                if hashes.len() == hashes.capacity() {
-                    hashes.try_reserve(1).map_err(|e| Failure::io(&name, e))?;
-                }
-                hashes.push(hashing.hash_bytes(key));
-            }
-            progress(batch.len() as u64);
+    fn take(&mut self, text: &[u8], last: bool, keys: &mut Keys) -> Result<usize, Failure> {
+        let mut start = 0;
+        for end in ends(text, self.end, last) {
+            keys.push(content(&text[start..end], self.end))?;
+            keys.end_record(end);
+            start = end;
         }
-        Ok(hashes)
+        Ok(start)
     }
 }
 
-/// Whole lines, as many as one read brings, so that a slow pipe is answered at once and a file in large steps.
-pub(crate) struct Lines<R> {
-    name: String,
+/// Where each record ends that holds its end byte nowhere else.
+pub(super) fn ends(text: &[u8], end: u8, last: bool) -> impl Iterator<Item = usize> {
+    let unended = last && text.last().is_some_and(|&byte| byte != end);
+    memchr::memchr_iter(end, text)
+        .map(|at| at + 1)
+        .chain(unended.then_some(text.len()))
+}
+
+/// A record without its end: the end byte and, before a line's, a `\r`.
+#[inline]
+pub(super) fn content(record: &[u8], end: u8) -> &[u8] {
+    match record {
+        [content @ .., b'\r', b'\n'] if end == b'\n' => content,
+        [content @ .., byte] if *byte == end => content,
+        content => content,
+    }
+}
+
+/// A text that is read in pieces.
+pub(super) struct Streamed<R, S> {
     input: R,
+    shape: S,
+    keys: Keys,
     buf: Vec<u8>,
     /// The bytes of `buf` that were read.
     filled: usize,
@@ -130,90 +73,93 @@ pub(crate) struct Lines<R> {
     longest: usize,
 }
 
-impl<R: Read> Lines<R> {
-    fn new(name: String, input: R) -> Lines<R> {
-        Lines {
-            name,
+impl<R: Read, S: Shape> Streamed<R, S> {
+    pub(super) fn new(input: R, shape: S, keys: Keys) -> Streamed<R, S> {
+        Streamed {
             input,
+            shape,
+            keys,
             buf: vec![0; READ],
             filled: 0,
             done: 0,
             ended: false,
-            longest: LONGEST_LINE,
+            longest: LONGEST,
         }
     }
 
-    /// The next lines, each with its `\n`, which only the very last may lack. `None` at the end.
-    pub(crate) fn next_batch(&mut self) -> Result<Option<&[u8]>, Failure> {
-        self.buf.copy_within(self.done..self.filled, 0);
-        self.filled -= self.done;
-        self.done = 0;
-        while !self.ended {
-            if self.filled == self.buf.len() {
-                self.grow()?;
-            }
-            // No more than usual, also where a long line has made the buffer large: the work per line takes memory too.
-            let end = self.buf.len().min(self.filled + READ);
-            let got = match self.input.read(&mut self.buf[self.filled..end]) {
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
-                got => got.map_err(|e| Failure::io(&self.name, e))?,
-            };
-            let fresh = self.filled..self.filled + got;
-            self.filled = fresh.end;
-            if got == 0 {
-                self.ended = true;
-                self.done = self.filled;
-            } else if let Some(at) = memchr::memrchr(b'\n', &self.buf[fresh.clone()]) {
-                self.done = fresh.start + at + 1;
-            }
-            if self.done > 0 {
-                return Ok(Some(&self.buf[..self.done]));
-            }
+    /// Reads once. Returns whether a record may have ended.
+    fn read(&mut self) -> Result<bool, Failure> {
+        if self.filled == self.buf.len() {
+            self.grow()?;
         }
-        Ok(None)
+        // No more than usual, also where a long record has made the buffer large: the work per record takes memory too.
+        let end = self.buf.len().min(self.filled + READ);
+        let got = match self.input.read(&mut self.buf[self.filled..end]) {
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => return Ok(false),
+            got => got.map_err(|e| Failure::io(&self.keys.name, e))?,
+        };
+        let fresh = self.filled..self.filled + got;
+        self.filled = fresh.end;
+        self.ended = got == 0;
+        Ok(self.ended || memchr::memrchr(self.shape.end(), &self.buf[fresh]).is_some())
     }
 
-    /// Makes room for a longer line.
+    /// Makes room for a longer record.
     fn grow(&mut self) -> Result<(), Failure> {
         let len = self.buf.len();
         if len > self.longest {
-            let why = format!("a line is longer than {} MiB", self.longest >> 20);
-            return Err(Failure::io(&self.name, why));
+            let why = format!(
+                "a record is longer than {} MiB; is this a file of another form?",
+                self.longest >> 20
+            );
+            return Err(Failure::io(&self.keys.name, why));
         }
-        // Room for the longest line and its end.
+        // Room for the longest record and its end.
         let larger = (2 * len).min(self.longest + 2);
         self.buf
             .try_reserve_exact(larger - len)
-            .map_err(|e| Failure::io(&self.name, e))?;
+            .map_err(|e| Failure::io(&self.keys.name, e))?;
         self.buf.resize(larger, 0);
         Ok(())
     }
 }
 
-/// The lines of a batch, each with its end.
-pub(crate) fn split(batch: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let unended = (!batch.is_empty() && !batch.ends_with(b"\n")).then_some(batch.len());
-    let mut start = 0;
-    memchr::memchr_iter(b'\n', batch)
-        .map(|at| at + 1)
-        .chain(unended)
-        .map(move |end| {
-            let line = &batch[start..end];
-            start = end;
-            line
-        })
-}
+impl<R: Read, S: Shape> Records for Streamed<R, S> {
+    fn next_batch(&mut self) -> Result<Option<Batch<'_>>, Failure> {
+        self.buf.copy_within(self.done..self.filled, 0);
+        self.filled -= self.done;
+        self.done = 0;
+        self.keys.clear();
+        // A record that holds its end byte is looked through anew with each piece; with twice as much each time, so that
+        // a long one costs no more than twice its length.
+        let mut enough = 0;
+        while !self.ended {
+            let may_end = self.read()?;
+            if !(may_end && self.filled >= enough || self.ended) {
+                continue;
+            }
+            let text = &self.buf[..self.filled];
+            self.done = self.shape.take(text, self.ended, &mut self.keys)?;
+            if self.done > 0 {
+                return Ok(Some(self.keys.batch(&self.buf[..self.done])));
+            }
+            if self.filled > READ {
+                enough = 2 * self.filled;
+            }
+        }
+        Ok(None)
+    }
 
-/// The key of a line: what stands before its end.
-pub(crate) fn key(line: &[u8]) -> &[u8] {
-    match line {
-        [key @ .., b'\r', b'\n'] | [key @ .., b'\n'] => key,
-        key => key,
+    fn keys(&self) -> &Keys {
+        &self.keys
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
+    use tamis::Hashing;
+
+    use super::super::{Purpose, Writing};
     use super::*;
 
     /// Gives its bytes in pieces of a few, as a slow pipe does.
@@ -226,13 +172,31 @@ mod tests {
         }
     }
 
-    fn keys(text: &[u8], step: usize) -> Vec<Vec<u8>> {
-        let mut lines = Lines::new(String::new(), Slow(text, step));
-        let mut keys = Vec::new();
-        while let Some(batch) = lines.next_batch().unwrap() {
-            keys.extend(split(batch).map(key).map(<[u8]>::to_vec));
+    pub(in super::super) fn keys() -> Keys {
+        let purpose = Purpose::lookup(Hashing::default());
+        Keys::new("text".to_string(), Writing::Bytes, purpose)
+    }
+
+    /// The text of each record with the hashes of its keys, of a text that arrives in steps of so many bytes.
+    pub(in super::super) fn records(
+        text: &[u8],
+        shape: impl Shape,
+        step: usize,
+    ) -> Vec<(Vec<u8>, Vec<u64>)> {
+        let mut input = Streamed::new(Slow(text, step), shape, keys());
+        let mut records = Vec::new();
+        while let Some(batch) = input.next_batch().unwrap() {
+            records.extend(
+                batch
+                    .records()
+                    .map(|(text, hashes)| (text.to_vec(), batch.hashes[hashes].to_vec())),
+            );
         }
-        keys
+        records
+    }
+
+    pub(in super::super) fn hash(key: &[u8]) -> u64 {
+        Hashing::default().hash_bytes(key)
     }
 
     #[test]
@@ -248,35 +212,49 @@ mod tests {
             b"\n\n\r\n\0\xFF\n",
             &long,
         ] {
-            let whole = keys(text, usize::MAX);
-            for step in [1, 2, 3, 7, READ - 1, READ] {
-                if step * 1000 > text.len() {
-                    assert_eq!(keys(text, step), whole, "step {step}");
+            for end in [b'\n', 0] {
+                let whole = records(text, Lines { end }, usize::MAX);
+                for step in [1, 2, 3, 7, READ - 1, READ] {
+                    if step * 1000 > text.len() {
+                        assert_eq!(records(text, Lines { end }, step), whole, "step {step}");
+                    }
                 }
+                let joined: Vec<u8> = whole.iter().flat_map(|(text, _)| text.clone()).collect();
+                assert_eq!(joined, text);
             }
         }
-        assert_eq!(keys(&long, READ).len(), 2);
+        assert_eq!(records(&long, Lines { end: b'\n' }, READ).len(), 2);
     }
 
     #[test]
-    fn only_the_line_end_is_stripped() {
-        assert_eq!(
-            keys(b"a\r\nb\nc \n\r\n\rd\r\r\n\ne\r", 4),
-            [&b"a"[..], b"b", b"c ", b"", b"\rd\r", b"", b"e\r"]
-        );
+    fn only_the_end_is_stripped_and_an_empty_record_has_no_key() {
+        let keys: Vec<_> = records(b"a\r\nb\nc \n\r\n\rd\r\r\n\ne\r", Lines { end: b'\n' }, 4)
+            .into_iter()
+            .map(|(_, hashes)| hashes)
+            .collect();
+        let expected = [&b"a"[..], b"b", b"c ", b"", b"\rd\r", b"", b"e\r"];
+        let expected: Vec<Vec<u64>> = expected
+            .iter()
+            .map(|key| (!key.is_empty()).then(|| hash(key)).into_iter().collect())
+            .collect();
+        assert_eq!(keys, expected);
+        assert_eq!(content(b"a\r\0", 0), b"a\r");
     }
 
     #[test]
-    fn a_line_of_the_limit_is_read_and_a_longer_one_refused() {
+    fn a_record_of_the_limit_is_read_and_a_longer_one_refused() {
         let limit = 1 << 20;
         for (line, end) in [(limit, "\n"), (limit, "\r\n"), (limit + 2, "\n")] {
             let text = [b"x".repeat(line), end.into()].concat();
-            let mut lines = Lines::new("long".to_string(), &text[..]);
+            let mut lines = Streamed::new(&text[..], Lines { end: b'\n' }, keys());
             lines.longest = limit;
             match lines.next_batch() {
-                Ok(batch) => assert_eq!((batch, line), (Some(&text[..]), limit)),
+                Ok(batch) => {
+                    let (record, _) = batch.unwrap().records().next().unwrap();
+                    assert_eq!((record, line), (&text[..], limit));
+                }
                 Err(Failure::Error { message, .. }) => {
-                    assert_eq!(message, "long: a line is longer than 1 MiB");
+                    assert!(message.starts_with("text: a record is longer than 1 MiB"));
                     assert!(line > limit);
                 }
                 Err(Failure::Closed) => unreachable!("nothing was written"),
