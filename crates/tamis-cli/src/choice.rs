@@ -7,8 +7,8 @@ const COMPLETE: [&str; 3] = ["binary_fuse8", "binary_fuse16", "binary_fuse32"];
 /// For a set that is to grow: the fastest that takes insertions.
 const GROWING: &str = "split_block";
 
-/// Kinds that grow with their keys, whatever the number.
-const ENDLESS: [&str; 2] = ["scalable", "compacting"];
+/// For a set whose size nobody knows.
+pub(crate) const ENDLESS: &str = "scalable";
 
 /// Refuses at once, before any key is read, what no set of keys could make possible.
 pub(crate) fn check(config: &Config) -> Result<(), BuildError> {
@@ -46,18 +46,47 @@ pub(crate) fn default_kind(config: &Config, keys: u64) -> &'static str {
 pub(crate) fn default_kind_for_a_stream(config: &Config, number_is_known: bool) -> &'static str {
     match number_is_known || config.get_capacity() > 0 {
         true => GROWING,
-        false => ENDLESS[0],
+        false => ENDLESS,
     }
 }
 
 /// Whether a kind keeps its rate however many keys are inserted.
 pub(crate) fn is_endless(name: &str) -> bool {
-    ENDLESS.contains(&name)
+    [ENDLESS, "compacting"].contains(&name)
 }
 
 /// How many threads to use: so many, or as many as the machine has.
 pub(crate) fn threads(asked: Option<usize>) -> usize {
     asked.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+}
+
+/// Below this, a thread costs more than it saves.
+const WORTH_A_THREAD: usize = 1 << 16;
+
+/// Sorts hashes that agree in all bits above this one: those where it is 0 on one thread, the others on another.
+fn sort(hashes: &mut [u64], bit: u32, threads: usize) {
+    if threads < 2 || hashes.len() < WORTH_A_THREAD || bit == 0 {
+        return hashes.sort_unstable();
+    }
+    let is_high = |hash: u64| hash >> bit & 1 == 1;
+    let (mut low, mut high) = (0, hashes.len());
+    loop {
+        while low < high && !is_high(hashes[low]) {
+            low += 1;
+        }
+        while low < high && is_high(hashes[high - 1]) {
+            high -= 1;
+        }
+        if low == high {
+            break;
+        }
+        hashes.swap(low, high - 1);
+    }
+    let (lows, highs) = hashes.split_at_mut(low);
+    std::thread::scope(|scope| {
+        scope.spawn(|| sort(lows, bit - 1, threads / 2));
+        sort(highs, bit - 1, threads - threads / 2);
+    });
 }
 
 /// Builds a filter that holds the hashes, each once; they are sorted, and repeats dropped. So the same set makes the
@@ -69,7 +98,7 @@ pub(crate) fn build(
     hashing: Hashing,
     hashes: &mut Vec<u64>,
 ) -> Result<Keyed<AnyFilter>, BuildError> {
-    hashes.sort_unstable();
+    sort(hashes, 63, config.get_threads());
     hashes.dedup();
     let keys = hashes.len() as u64;
     let name = config.kind().unwrap_or(default_kind(config, keys));
@@ -109,6 +138,20 @@ mod tests {
             COMPLETE[0],
             "room for these is not more"
         );
+    }
+
+    #[test]
+    fn sorting_on_many_threads_sorts() {
+        let hashes: Vec<u64> = (0..300_000u64)
+            .map(|i| Hashing::default().hash(&i))
+            .collect();
+        let low: Vec<u64> = (0..200_000).rev().collect();
+        for mut hashes in [hashes, low, vec![7; 100_000], vec![]] {
+            let mut expected = hashes.clone();
+            expected.sort_unstable();
+            sort(&mut hashes, 63, 5);
+            assert!(hashes == expected);
+        }
     }
 
     #[test]

@@ -19,7 +19,7 @@ impl Progress {
         let (bar, look) = match bytes {
             Some(bytes) => (
                 ProgressBar::new(bytes),
-                "{bar:40} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left",
+                "{wide_bar} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left",
             ),
             None => (
                 ProgressBar::new_spinner(),

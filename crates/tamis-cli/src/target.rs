@@ -74,24 +74,37 @@ impl Target<'_> {
     }
 }
 
+/// Below this, a thread costs more than it saves.
+const WORTH_A_THREAD: usize = 1 << 18;
+
 /// Opens a filter anew from the bytes that will be its file, and looks up every hash in it.
 pub(crate) fn verified(
     filter: Keyed<AnyFilter>,
     hashes: &[u64],
+    threads: usize,
     what: &str,
 ) -> Result<Keyed<AnyFilter>, Failure> {
     let (bytes, hashing) = (filter.to_bytes(), *filter.hashing());
     drop(filter);
     let filter: Keyed<AnyFilter> =
         Keyed::open_with(bytes, &hashing).map_err(|_| Failure::verification(what))?;
-    match holds_all(filter.filter(), hashes) {
+    let share = hashes.len().div_ceil(threads).max(WORTH_A_THREAD);
+    let inner = filter.filter();
+    let all = std::thread::scope(|scope| {
+        let look = |hashes| scope.spawn(move || holds_all(inner, hashes));
+        let threads: Vec<_> = hashes.chunks(share).map(look).collect();
+        threads
+            .into_iter()
+            .all(|thread| thread.join().unwrap_or(false))
+    });
+    match all {
         true => Ok(filter),
         false => Err(Failure::verification(what)),
     }
 }
 
 /// Whether a filter contains every one of these.
-pub(crate) fn holds_all(filter: &AnyFilter, hashes: &[u64]) -> bool {
+fn holds_all(filter: &AnyFilter, hashes: &[u64]) -> bool {
     let mut found = [false; 1024];
     hashes.chunks(found.len()).all(|hashes| {
         let found = &mut found[..hashes.len()];
@@ -120,13 +133,15 @@ mod tests {
 
     #[test]
     fn verification_misses_no_key() {
-        let mut hashes: Vec<u64> = (1..=3000u64).map(|i| Hashing::default().hash(&i)).collect();
-        let config = Config::new(0).fpr(1e-9);
+        let mut hashes: Vec<u64> = (1..=600_000u64)
+            .map(|i| Hashing::default().hash(&i))
+            .collect();
+        let config = Config::new(0).fpr(1e-6);
         for hashing in [Hashing::default(), Hashing::secret([7; 16]).withheld()] {
             let built = || choice::build(&config, hashing, &mut hashes.clone()).unwrap();
-            assert!(verified(built(), &hashes, "f").is_ok());
+            assert!(verified(built(), &hashes, 3, "f").is_ok());
             let missing = [&hashes[..], &[12345]].concat();
-            assert!(verified(built(), &missing, "f").is_err());
+            assert!(verified(built(), &missing, 3, "f").is_err());
         }
         hashes.clear();
     }

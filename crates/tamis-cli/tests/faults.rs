@@ -90,9 +90,13 @@ fn a_directory_is_neither_keys_nor_filter_nor_target() {
         &["check", "dir"],
         &["check", "keys.tamis", "dir"],
         &["info", "dir"],
+        &["add", "dir"],
+        &["remove", "dir"],
     ] {
         room.run(args).exits(4).complains(&["dir: "]);
     }
+    let verified = room.run(["verify", "dir"]).exits(4).prints("dir: bad\n");
+    verified.complains(&["dir: "]);
     assert_eq!(room.names(), ["dir", "keys.tamis", "keys.txt"]);
 }
 
@@ -107,6 +111,8 @@ fn a_full_disk_behind_standard_output_is_exit_code_4() {
         &["check", "keys.tamis", "keys.txt", "-c"],
         &["check", "keys.tamis", "keys.txt", "--json"],
         &["info", "keys.tamis"],
+        &["verify", "keys.tamis"],
+        &["verify", "keys.tamis", "--json"],
         &["kinds"],
     ] {
         let full = File::options().write(true).open("/dev/full").unwrap();
@@ -314,6 +320,25 @@ fn an_interrupted_build_leaves_the_old_file_and_no_other() {
         assert_eq!(room.names(), ["keys.tamis", "keys.txt", "old"]);
     }
     assert!(interrupted > 0);
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_while_the_file_is_saved_takes_the_temporary_file_away() {
+    use std::os::unix::process::ExitStatusExt;
+    let room = Room::with_filter(b"a\n");
+    room.put("old", b"old");
+    // 120 MB, which take some time to write.
+    let large = ["--kind", "bloom", "--capacity", "100000000"];
+    let args = ["build", "keys.txt", "-o", "old", "--force"];
+    let mut child = room.spawn([&args[..], &large].concat());
+    while !room.names().iter().any(|name| name.ends_with(".tmp")) {
+        assert!(child.try_wait().unwrap().is_none(), "it has ended too soon");
+    }
+    signal(&child, "INT");
+    assert_eq!(child.wait().unwrap().signal(), Some(2));
+    assert_eq!(room.names(), ["keys.tamis", "keys.txt", "old"]);
+    assert_eq!(room.get("old"), b"old");
 }
 
 #[cfg(unix)]

@@ -79,7 +79,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         hashes.drain(..hashes.len().saturating_sub(kept));
     }
     progress.stage("verifying");
-    let filter = target::verified(filter, &hashes, &place.name)?;
+    let filter = target::verified(filter, &hashes, 1, &place.name)?;
     progress.stage("writing");
     place.replace(&filter)?;
     progress.clear();

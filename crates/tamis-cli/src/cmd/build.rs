@@ -145,18 +145,19 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     };
     interrupt::watch();
 
+    let threads = choice::threads(args.threads.map(usize::from));
     let mut progress = Progress::over(files.len());
     let gather = Gather {
         files,
         input: &args.input,
-        config: config.threads(choice::threads(args.threads.map(usize::from))),
+        config: config.threads(threads),
         hashing,
         max_memory: args.max_memory,
         target: target.name(),
     };
     let gathered = gather.run(&mut progress)?;
     progress.stage("verifying");
-    let filter = target::verified(gathered.filter, &gathered.hashes, &target.name())?;
+    let filter = target::verified(gathered.filter, &gathered.hashes, threads, &target.name())?;
     drop(gathered.hashes);
     progress.stage("writing");
     target.write(&filter)?;

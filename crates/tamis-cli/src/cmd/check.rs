@@ -254,11 +254,7 @@ fn filter(
         ));
     }
     let hashing = Hashing::default();
-    let mut hashes = Vec::new();
-    let mut reader = args.input.of_list().read(source, Purpose::keys(hashing))?;
-    while let Some(batch) = reader.next_batch()? {
-        hashes.extend_from_slice(batch.hashes);
-    }
+    let mut hashes = args.input.of_list().hashes(source, hashing)?;
     choice::build(&Config::new(0), hashing, &mut hashes).map_err(|e| Failure::build(name, &e))
 }
 

@@ -73,7 +73,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         Ok(())
     })?;
     progress.stage("writing");
-    let filter = target::verified(filter, &[], &place.name)?;
+    let filter = target::verified(filter, &[], 1, &place.name)?;
     if removed > 0 {
         place.replace(&filter)?;
     }

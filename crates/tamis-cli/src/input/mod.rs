@@ -1,21 +1,18 @@
 //! Reading keys: where they lie in the input, and what the bytes of a key are.
 //!
-//! A key is a string of bytes, and every verb, the library and the Python package agree on them:
+//! `docs/KEYS.md` says what the key is in each form, so that a filter can be asked in other ways than by this program.
 //!
-//! | input | option | the key |
+//! | form | options | module |
 //! |---|---|---|
-//! | lines | | the line without its `\n`, and without a `\r` before that |
-//! | NUL records | `-0` | the bytes before the NUL |
-//! | CSV, TSV | `-f`, `-d` | the field's content: without its quotes, `""` in quotes being `"` |
-//! | JSON lines | `--json-key` | a string's UTF-8 text, escapes undone; a number, `true` or `false` as it is written |
-//! | Parquet | `--column` | a string's or binary's bytes; a whole number in decimal; `true` or `false` |
-//! | FASTA, FASTQ | `--kmer` | each k-mer, canonical: see [`kmer`] |
+//! | lines, NUL records | `-0` | [`records`] |
+//! | a field of CSV or TSV | `-f`, `-d`, `--header` | [`csv`] |
+//! | a path of JSON lines | `--json-key` | [`json`] |
+//! | a column of Parquet | `--column` | `parquet` |
+//! | k-mers of FASTA or FASTQ | `--kmer` | [`kmer`] |
 //!
-//! With `--hex` those bytes are hexadecimal digits, and the key is what they stand for. With `--int` they are a decimal
-//! number, and the key is the library's integer: its eight bytes, little-endian. Nothing else is done to a key: it need
-//! not be UTF-8, and may hold any byte. An empty key is no key, nor is a null or a field that is not there.
-//!
-//! Files may be compressed by gzip, zstd or xz: see [`source`].
+//! Every form gives [`Batch`]es: some records, and the hashes of their keys, which is all that a filter needs. Text passes
+//! in pieces of a quarter of a mebibyte and no key is copied, unless its quotes, escapes or digits must be undone.
+//! [`source`] opens and decompresses.
 
 mod csv;
 mod json;
@@ -151,6 +148,16 @@ impl InputArgs {
             Box::new(Streamed::new(source.into_read()?, Lines { end }, keys))
         };
         Ok(Reader(records))
+    }
+
+    /// The hashes of all keys of a source, in their order.
+    pub(crate) fn hashes(&self, source: Source, hashing: Hashing) -> Result<Vec<u64>, Failure> {
+        let mut hashes = Vec::new();
+        let mut reader = self.read(source, Purpose::keys(hashing))?;
+        while let Some(batch) = reader.next_batch()? {
+            hashes.extend_from_slice(batch.hashes);
+        }
+        Ok(hashes)
     }
 
     fn writing(&self) -> Writing {
