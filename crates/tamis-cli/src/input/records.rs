@@ -226,6 +226,63 @@ pub(super) mod tests {
         assert_eq!(records(&long, Lines { end: b'\n' }, READ).len(), 2);
     }
 
+    /// Texts of the letters that mean something to some shape.
+    fn texts(letters: &'static [u8]) -> impl Iterator<Item = Vec<u8>> {
+        let mut state = 7u64;
+        let mut next = move |below: usize| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize % below
+        };
+        (0..3000).map(move |_| {
+            (0..next(40))
+                .map(|_| letters[next(letters.len())])
+                .collect()
+        })
+    }
+
+    #[track_caller]
+    fn agree<S: Shape>(text: &[u8], shape: impl Fn() -> S) {
+        let whole = records(text, shape(), usize::MAX);
+        let joined: Vec<u8> = whole.iter().flat_map(|(text, _)| text.clone()).collect();
+        assert_eq!(joined, text, "no byte is lost");
+        for step in [1, 2, 7] {
+            let shown = String::from_utf8_lossy(text);
+            assert_eq!(
+                records(text, shape(), step),
+                whole,
+                "step {step} of {shown:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn any_text_of_any_shape_is_the_same_however_it_arrives() {
+        use super::super::{csv, json, kmer};
+        for text in texts(b"ab,\"\"\n\r\0") {
+            for field in [1, 2] {
+                agree(&text, || {
+                    csv::Csv::new(&csv::Field::Number(field), b',', false, b'\n')
+                });
+            }
+            agree(&text, || {
+                csv::Csv::new(&csv::Field::Number(2), b',', false, 0)
+            });
+        }
+        for text in texts(b"{}[]\"\":,a1\\\n") {
+            agree(&text, || {
+                json::JsonLines::new("a.1".parse().unwrap(), b'\n')
+            });
+        }
+        for text in texts(b"ACGTN>@+\n\n\r") {
+            for first in [b">", b"@"] {
+                let text = [&first[..], &text].concat();
+                agree(&text, || kmer::Sequences::new(2, true));
+            }
+        }
+    }
+
     #[test]
     fn only_the_end_is_stripped_and_an_empty_record_has_no_key() {
         let keys: Vec<_> = records(b"a\r\nb\nc \n\r\n\rd\r\r\n\ne\r", Lines { end: b'\n' }, 4)
