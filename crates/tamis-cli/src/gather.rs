@@ -5,11 +5,15 @@
 //! kind takes insertions: into one of the capacity that was given, or that a first pass over the files has counted, or
 //! into one that grows.
 
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::mpsc;
+use std::thread;
+
 use tamis::{AnyFilter, Config, Filter, Hashing, Keyed};
 
 use crate::choice;
 use crate::failure::{self, Failure};
-use crate::input::{Files, InputArgs, Purpose};
+use crate::input::{Files, InputArgs, Purpose, Source};
 use crate::progress::Progress;
 
 /// What is held per key while a set is gathered, built, encoded and verified, at most. Of 10⁶ keys the program's peak
@@ -24,25 +28,82 @@ pub(crate) fn each_batch(
     files: &Files<'_>,
     input: &InputArgs,
     purpose: Purpose,
-    progress: &mut Progress,
+    progress: &Progress,
     mut take: impl FnMut(&[u64]) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    for source in files.open() {
-        let mut source = source?;
-        if source.is_filter()? {
-            let why = "this is a filter, not a list of keys";
-            return Err(Failure::usage(source.name, why));
+    for number in 0..files.number() {
+        read(files.open(number)?, input, purpose, |hashes, bytes| {
+            progress.advance(bytes);
+            take(hashes)
+        })?;
+    }
+    Ok(())
+}
+
+/// As [`each_batch`], with several files at a time, so that the order of the keys is left to chance.
+fn each_batch_in_any_order(
+    files: &Files<'_>,
+    input: &InputArgs,
+    purpose: Purpose,
+    threads: usize,
+    progress: &Progress,
+    mut take: impl FnMut(&[u64]) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let next = AtomicUsize::new(0);
+    let (send, receive) = mpsc::sync_channel(2 * threads);
+    thread::scope(|scope| {
+        for _ in 0..threads.min(files.number()) {
+            let (send, next) = (send.clone(), &next);
+            scope.spawn(move || {
+                loop {
+                    let number = next.fetch_add(1, Relaxed);
+                    if number >= files.number() {
+                        return;
+                    }
+                    let done = files.open(number).and_then(|source| {
+                        read(source, input, purpose, |hashes, bytes| {
+                            // Where nobody receives, another file has failed and said so.
+                            send.send(Ok((hashes.to_vec(), bytes)))
+                                .map_err(|_| Failure::Closed)
+                        })
+                    });
+                    if let Err(failure) = done {
+                        let _ = send.send(Err(failure));
+                        return;
+                    }
+                }
+            });
         }
-        let taken = source.taken();
-        let mut reader = input.read(source, purpose)?;
-        while let Some(batch) = reader.next_batch()? {
-            take(batch.hashes)?;
-            progress.at(&taken);
+        drop(send);
+        for batch in receive {
+            let (hashes, bytes) = batch?;
+            progress.advance(bytes);
+            take(&hashes)?;
         }
-        progress.file_done(&taken);
-        for remark in reader.remarks() {
-            failure::say(&format!("warning: {remark}"));
-        }
+        Ok(())
+    })
+}
+
+/// Reads one file. `take` is given hashes, and how many bytes of the file they took.
+fn read(
+    mut source: Source,
+    input: &InputArgs,
+    purpose: Purpose,
+    mut take: impl FnMut(&[u64], u64) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    if source.is_filter()? {
+        let why = "this is a filter, not a list of keys";
+        return Err(Failure::usage(source.name, why));
+    }
+    let (taken, mut told) = (source.taken(), 0);
+    let mut reader = input.read(source, purpose)?;
+    while let Some(batch) = reader.next_batch()? {
+        let now = taken.load(Relaxed);
+        take(batch.hashes, now - told)?;
+        told = now;
+    }
+    for remark in reader.remarks() {
+        failure::say(&format!("warning: {remark}"));
     }
     Ok(())
 }
@@ -123,11 +184,16 @@ impl Gather<'_> {
 
     fn each_batch(
         &self,
-        progress: &mut Progress,
+        progress: &Progress,
         take: impl FnMut(&[u64]) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        let purpose = Purpose::keys(self.hashing);
-        each_batch(&self.files, self.input, purpose, progress, take)
+        let (files, purpose) = (&self.files, Purpose::keys(self.hashing));
+        let threads = self.config.get_threads();
+        // Keys that are inserted as they come make the same file only if they come in the same order.
+        if threads > 1 && files.number() > 1 && self.max_memory.is_none() {
+            return each_batch_in_any_order(files, self.input, purpose, threads, progress, take);
+        }
+        each_batch(files, self.input, purpose, progress, take)
     }
 
     /// The keys are too many to be held: what else can be done.

@@ -1,7 +1,5 @@
 //! A bar on standard error while keys are read, where that is a terminal.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
@@ -9,8 +7,6 @@ use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 /// Shows how far the work is, at which rate it goes, and how long it will take.
 pub(crate) struct Progress {
     bar: ProgressBar,
-    /// What was taken from the files before this one.
-    before: u64,
 }
 
 impl Progress {
@@ -31,17 +27,12 @@ impl Progress {
         if let Ok(style) = ProgressStyle::with_template(look) {
             bar.set_style(style);
         }
-        Progress { bar, before: 0 }
+        Progress { bar }
     }
 
-    /// So many bytes were taken from the present file.
-    pub(crate) fn at(&self, taken: &Arc<AtomicU64>) {
-        self.bar.set_position(self.before + taken.load(Relaxed));
-    }
-
-    /// The present file is read.
-    pub(crate) fn file_done(&mut self, taken: &Arc<AtomicU64>) {
-        self.before += taken.load(Relaxed);
+    /// So many more bytes were read.
+    pub(crate) fn advance(&self, bytes: u64) {
+        self.bar.inc(bytes);
     }
 
     /// Another part of the work begins, which cannot be measured.

@@ -256,4 +256,19 @@ fn threads_change_nothing() {
         .exits(0)
         .prints(&expected);
     room.run(["build", "-o", "f", "--threads", "0"]).exits(2);
+    let files: Vec<String> = (0..20).map(|i| format!("part{i}")).collect();
+    for (i, file) in (0..).zip(&files) {
+        room.put(file, &numbers(5000 * i..5000 * (i + 1)));
+    }
+    for threads in ["1", "3", "64"] {
+        let args = ["build", "-o", "-", "--threads", threads].map(str::to_string);
+        room.run([&args[..], &files].concat())
+            .exits(0)
+            .prints(&expected);
+    }
+    room.put("part7", b"\x1F\x8B and nothing more");
+    let args = ["build", "-o", "f", "--threads", "3"].map(str::to_string);
+    room.run([&args[..], &files].concat())
+        .exits(4)
+        .complains(&["part7: "]);
 }

@@ -63,11 +63,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         return Err(Failure::usage(&place.name, why));
     }
 
-    let mut progress = Progress::over(files.len());
+    let progress = Progress::over(files.len());
     let purpose = Purpose::keys(*filter.hashing());
     let mut inserter = Inserter::of(kind);
     let (mut hashes, mut added) = (Vec::new(), 0);
-    each_batch(&files, &args.input, purpose, &mut progress, |batch| {
+    each_batch(&files, &args.input, purpose, &progress, |batch| {
         added += inserter.insert(filter.filter_mut(), batch, &place.name)?;
         hashes.extend_from_slice(batch);
         Ok(())

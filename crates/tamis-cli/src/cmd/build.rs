@@ -62,7 +62,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     capacity: Option<u64>,
 
-    /// How many threads to use [default: as many as there are]
+    /// How many threads read files, sort, build and verify [default: as many as there are]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
 

@@ -107,8 +107,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let truth = truth.transpose()?;
 
     let mut totals = Totals::default();
-    for source in files.open() {
-        check(args, &filter, truth.as_ref(), source?, purpose, &mut totals)?;
+    for number in 0..files.number() {
+        let source = files.open(number)?;
+        check(args, &filter, truth.as_ref(), source, purpose, &mut totals)?;
         if args.quiet && totals.passed > 0 {
             break;
         }

@@ -64,10 +64,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         return Err(Failure::usage(&place.name, why));
     };
 
-    let mut progress = Progress::over(files.len());
+    let progress = Progress::over(files.len());
     let (mut given, mut removed) = (0u64, 0u64);
     let purpose = Purpose::keys(hashing);
-    each_batch(&files, &args.input, purpose, &mut progress, |batch| {
+    each_batch(&files, &args.input, purpose, &progress, |batch| {
         given += batch.len() as u64;
         removed += batch.iter().filter(|hash| remove.remove(**hash)).count() as u64;
         Ok(())

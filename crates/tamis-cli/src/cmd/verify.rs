@@ -111,9 +111,9 @@ fn verify(args: &Args, path: &Path, keys: &[PathBuf]) -> Result<(Keyed<AnyFilter
     let (mut missing, mut found) = (0, Vec::new());
     if !keys.is_empty() {
         let files = Files::new(keys)?;
-        let mut progress = Progress::over(files.len());
+        let progress = Progress::over(files.len());
         let purpose = Purpose::keys(*filter.hashing());
-        each_batch(&files, &args.input, purpose, &mut progress, |batch| {
+        each_batch(&files, &args.input, purpose, &progress, |batch| {
             found.resize(batch.len(), false);
             filter.filter().contains_batch(batch, &mut found);
             missing += found.iter().filter(|found| !**found).count() as u64;

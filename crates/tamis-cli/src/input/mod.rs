@@ -214,12 +214,14 @@ impl Files<'_> {
             .then(|| self.0.iter().map(len).sum::<Option<u64>>())?
     }
 
-    /// Opens one after the other.
-    pub(crate) fn open(&self) -> impl Iterator<Item = Result<Source, Failure>> {
-        let stdin = self.0.is_empty().then(|| Source::open(None));
-        stdin
-            .into_iter()
-            .chain(self.0.iter().map(|path| Source::open(Some(path))))
+    /// How many there are, standard input included.
+    pub(crate) fn number(&self) -> usize {
+        self.0.len().max(1)
+    }
+
+    /// Opens one of them, by its number from 0.
+    pub(crate) fn open(&self, number: usize) -> Result<Source, Failure> {
+        Source::open(self.0.get(number).map(PathBuf::as_path))
     }
 }
 
