@@ -7,6 +7,9 @@ const COMPLETE: [&str; 3] = ["binary_fuse8", "binary_fuse16", "binary_fuse32"];
 /// For a set that is to grow: the fastest that takes insertions.
 const GROWING: &str = "split_block";
 
+/// For a set whose size nobody knows.
+pub(crate) const ENDLESS: &str = "scalable";
+
 /// Refuses at once, before any key is read, what no set of keys could make possible.
 pub(crate) fn check(config: &Config) -> Result<(), BuildError> {
     let Some(name) = config.kind() else {
@@ -26,47 +29,82 @@ fn does_not_depend_on_keys(kind: &BuildErrorKind) -> bool {
     )
 }
 
+/// The kind that suits where none is named. Room for more keys than there are is taken as a wish to insert them later, so
+/// the kind is then one that can.
+pub(crate) fn default_kind(config: &Config, keys: u64) -> &'static str {
+    if config.get_capacity() > keys {
+        return GROWING;
+    }
+    match config.get_fpr() {
+        fpr if fpr >= 1.0 / 256.0 => COMPLETE[0],
+        fpr if fpr >= 1.0 / 65536.0 => COMPLETE[1],
+        _ => COMPLETE[2],
+    }
+}
+
+/// The kind that suits where none is named, and the keys are too many to be held at a time.
+pub(crate) fn default_kind_for_a_stream(config: &Config, number_is_known: bool) -> &'static str {
+    match number_is_known || config.get_capacity() > 0 {
+        true => GROWING,
+        false => ENDLESS,
+    }
+}
+
+/// Whether a kind keeps its rate however many keys are inserted.
+pub(crate) fn is_endless(name: &str) -> bool {
+    [ENDLESS, "compacting"].contains(&name)
+}
+
+/// How many threads to use: so many, or as many as the machine has.
+pub(crate) fn threads(asked: Option<usize>) -> usize {
+    asked.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+}
+
+/// Below this, a thread costs more than it saves.
+const WORTH_A_THREAD: usize = 1 << 16;
+
+/// Sorts hashes that agree in all bits above this one: those where it is 0 on one thread, the others on another.
+fn sort(hashes: &mut [u64], bit: u32, threads: usize) {
+    if threads < 2 || hashes.len() < WORTH_A_THREAD || bit == 0 {
+        return hashes.sort_unstable();
+    }
+    let is_high = |hash: u64| hash >> bit & 1 == 1;
+    let (mut low, mut high) = (0, hashes.len());
+    loop {
+        while low < high && !is_high(hashes[low]) {
+            low += 1;
+        }
+        while low < high && is_high(hashes[high - 1]) {
+            high -= 1;
+        }
+        if low == high {
+            break;
+        }
+        hashes.swap(low, high - 1);
+    }
+    let (lows, highs) = hashes.split_at_mut(low);
+    std::thread::scope(|scope| {
+        scope.spawn(|| sort(lows, bit - 1, threads / 2));
+        sort(highs, bit - 1, threads - threads / 2);
+    });
+}
+
 /// Builds a filter that holds the hashes, each once; they are sorted, and repeats dropped. So the same set makes the
 /// same file whatever the order of its keys, and repeated keys take no room.
 ///
-/// Room is made for the configuration's capacity if that is more. Where the configuration names no kind, that is taken
-/// as a wish to insert more keys later, so the filter is one that can.
+/// Room is made for the configuration's capacity if that is more.
 pub(crate) fn build(
     config: &Config,
     hashing: Hashing,
     hashes: &mut Vec<u64>,
 ) -> Result<Keyed<AnyFilter>, BuildError> {
-    hashes.sort_unstable();
+    sort(hashes, 63, config.get_threads());
     hashes.dedup();
     let keys = hashes.len() as u64;
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let config = config
-        .clone()
-        .capacity(config.get_capacity().max(keys))
-        .threads(threads);
-    let filter = match config.kind() {
-        Some(name) => tamis::kind(name)?.build(&config, hashes),
-        None if config.get_capacity() > keys => tamis::kind(GROWING)?.build(&config, hashes),
-        None => first_that_reaches_the_rate(&config, hashes),
-    };
-    Keyed::from_filter(filter?, hashing, &config)
-}
-
-fn first_that_reaches_the_rate(
-    config: &Config,
-    hashes: &mut [u64],
-) -> Result<AnyFilter, BuildError> {
-    let [first, others @ ..] = COMPLETE;
-    let mut result = tamis::kind(first)?.build(config, hashes);
-    for name in others {
-        match &result {
-            Err(e) if matches!(e.kind(), BuildErrorKind::Unreachable { .. }) => {
-                result = tamis::kind(name)?.build(config, hashes);
-            }
-            _ => break,
-        }
-    }
-    result
+    let name = config.kind().unwrap_or(default_kind(config, keys));
+    let config = config.clone().capacity(config.get_capacity().max(keys));
+    let filter = tamis::kind(name)?.build(&config, hashes)?;
+    Keyed::from_filter(filter, hashing, &config)
 }
 
 #[cfg(test)]
@@ -100,6 +138,20 @@ mod tests {
             COMPLETE[0],
             "room for these is not more"
         );
+    }
+
+    #[test]
+    fn sorting_on_many_threads_sorts() {
+        let hashes: Vec<u64> = (0..300_000u64)
+            .map(|i| Hashing::default().hash(&i))
+            .collect();
+        let low: Vec<u64> = (0..200_000).rev().collect();
+        for mut hashes in [hashes, low, vec![7; 100_000], vec![]] {
+            let mut expected = hashes.clone();
+            expected.sort_unstable();
+            sort(&mut hashes, 63, 5);
+            assert!(hashes == expected);
+        }
     }
 
     #[test]

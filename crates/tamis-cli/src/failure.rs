@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use tamis::{BuildError, BuildErrorKind, DecodeError, DecodeErrorKind};
+use tamis::{BuildError, BuildErrorKind, DecodeError, DecodeErrorKind, Full, FullKind};
 
 const USAGE: u8 = 2;
 const DAMAGED: u8 = 3;
@@ -45,6 +45,9 @@ impl Failure {
         match why.kind() {
             DecodeErrorKind::Io(e) => Failure::io(what, e),
             DecodeErrorKind::Memory { .. } => Failure::io(what, why),
+            DecodeErrorKind::SecretNeeded | DecodeErrorKind::WrongSecret => {
+                Failure::usage(what, format!("{why} (--secret file:PATH or env:NAME)"))
+            }
             _ => Failure::new(DAMAGED, what, why),
         }
     }
@@ -53,6 +56,14 @@ impl Failure {
     pub(crate) fn build(what: impl Display, why: &BuildError) -> Failure {
         match why.kind() {
             BuildErrorKind::Memory { .. } => Failure::io(what, why),
+            _ => Failure::usage(what, why),
+        }
+    }
+
+    /// A filter takes no more keys.
+    pub(crate) fn full(what: impl Display, why: &Full) -> Failure {
+        match why.kind() {
+            FullKind::Memory(_) => Failure::io(what, why),
             _ => Failure::usage(what, why),
         }
     }

@@ -1,13 +1,19 @@
 //! The program `tamis`: build, check and inspect approximate-membership filters.
 //!
-//! Data goes to standard output, talk to standard error. Exit codes are grep's, with two more: 0 some line passed or
-//! all went well, 1 no line passed, 2 usage, 3 a damaged filter file, 4 input or output failed.
+//! Data goes to standard output, talk to standard error. Exit codes are grep's, with two more: 0 some record passed or
+//! all went well, 1 none did, 2 usage, 3 a damaged filter file, 4 input or output failed.
 
+mod change;
 mod choice;
 mod cmd;
 mod failure;
+mod gather;
 mod input;
+mod interrupt;
 mod output;
+mod progress;
+mod secret;
+mod target;
 
 use std::process::ExitCode;
 
@@ -26,8 +32,8 @@ use crate::failure::Failure;
   tamis info blocklist.tamis                      what is in the file
   tamis kinds                                     which filters there are",
     after_help = "Exit codes:
-  0  done; check: some line passed
-  1  check: no line passed
+  0  done; check: some record passed
+  1  check: no record passed; remove: no key was held; verify: a key is not held
   2  usage: an argument is wrong
   3  a file is no filter, or a damaged one
   4  reading or writing failed"
@@ -41,6 +47,9 @@ struct Cli {
 enum Verb {
     Build(cmd::build::Args),
     Check(cmd::check::Args),
+    Add(cmd::add::Args),
+    Remove(cmd::remove::Args),
+    Verify(cmd::verify::Args),
     Info(cmd::info::Args),
     Kinds(cmd::kinds::Args),
 }
@@ -49,6 +58,9 @@ fn main() -> ExitCode {
     let result = match Cli::parse().verb {
         Verb::Build(args) => cmd::build::run(&args),
         Verb::Check(args) => cmd::check::run(&args),
+        Verb::Add(args) => cmd::add::run(&args),
+        Verb::Remove(args) => cmd::remove::run(&args),
+        Verb::Verify(args) => cmd::verify::run(&args),
         Verb::Info(args) => cmd::info::run(&args),
         Verb::Kinds(args) => cmd::kinds::run(&args),
     };

@@ -5,6 +5,9 @@ use std::hash::{BuildHasher, RandomState};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+/// How much is written at a time.
+const PIECE: usize = 1 << 20;
+
 /// Writes a temporary file beside `path`, syncs it, renames it over `path`, and syncs the directory.
 ///
 /// A link is followed, so that the file it names is replaced and the link stays. An existing file's permissions are
@@ -34,13 +37,33 @@ pub(crate) fn replace(
         // Before there is anything to read.
         file.set_permissions(meta.permissions())?;
     }
-    let mut out = BufWriter::with_capacity(1 << 20, file);
+    let mut out = BufWriter::with_capacity(PIECE, file);
     write(&mut out)?;
     let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
     file.sync_all()?;
     drop(file);
     temp.rename(&target)?;
     directory.sync()
+}
+
+/// Writes in pieces, and stops before one when told to.
+pub(crate) struct Stoppable<W, S> {
+    pub(crate) out: W,
+    pub(crate) stop: S,
+}
+
+impl<W: Write, S: Fn() -> bool> Write for Stoppable<W, S> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if (self.stop)() {
+            // Not of the kind `Interrupted`, after which writers try again.
+            return Err(io::Error::other("stopped"));
+        }
+        self.out.write(&bytes[..bytes.len().min(PIECE)])
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
 }
 
 /// What a path leads to, through links, even where that does not exist yet.
@@ -169,6 +192,26 @@ mod tests {
         replace(&path, false, |out| out.write_all(b"new")).unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"new");
         assert_eq!(names(dir.path()), ["f"]);
+    }
+
+    #[test]
+    fn a_stopped_write_leaves_the_old_file_and_no_other() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f");
+        fs::write(&path, b"old").unwrap();
+        let pieces = std::cell::Cell::new(0);
+        let stop = || pieces.replace(pieces.get() + 1) == 2;
+        let large = vec![0; 4 * PIECE];
+        let stopped = replace(&path, false, |out| {
+            Stoppable { out, stop }.write_all(&large)
+        });
+        assert_eq!(stopped.unwrap_err().to_string(), "stopped");
+        assert_eq!(pieces.get(), 3);
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        assert_eq!(names(dir.path()), ["f"]);
+        let whole = |out: &mut dyn Write| Stoppable { out, stop }.write_all(&large);
+        replace(&path, false, whole).unwrap();
+        assert!(fs::read(&path).unwrap() == large);
     }
 
     #[test]

@@ -274,6 +274,17 @@ impl<F: Stored> Keyed<F> {
         })
     }
 
+    /// As [`save`](Keyed::save), giving up when `stop` says so, which is asked before every piece of a mebibyte.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`save`](Keyed::save), and one that says "stopped".
+    pub fn save_unless(&self, path: impl AsRef<Path>, stop: impl Fn() -> bool) -> io::Result<()> {
+        file::replace(path.as_ref(), self.hashing.is_in_files(), |out| {
+            self.write_to(file::Stoppable { out, stop })
+        })
+    }
+
     /// Opens a filter from bytes, verifying everything. Arrays are used where they lie, if their address allows.
     ///
     /// # Errors

@@ -1,36 +1,50 @@
 //! `tamis build`: a list of keys becomes a filter file.
 
 use std::io::{self, IsTerminal};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 use serde_json::json;
-use tamis::{AnyFilter, BuildError, BuildErrorKind, Config, Filter, Hashing, Keyed};
+use tamis::{BuildError, BuildErrorKind, Config, Filter, Hashing};
 
 use crate::failure::{self, Failure};
-use crate::input::Source;
-use crate::{choice, output};
+use crate::gather::Gather;
+use crate::input::{Files, InputArgs};
+use crate::progress::Progress;
+use crate::secret::Secret;
+use crate::target::{self, Target};
+use crate::{choice, interrupt, output};
 
 /// Make a filter of a list of keys
 ///
 /// Reads one key per line: a line without its `\n`, and without a `\r` before that. Keys are bytes, not necessarily
-/// text. Empty lines are skipped, and a key that is repeated counts once. The same set of keys always makes the same
-/// file.
+/// text. Other forms of input are read by -0, -f, --json-key, --column and --kmer. Files compressed by gzip, zstd or xz
+/// are read as they are. Empty keys are skipped, and a key that is repeated counts once. The same set of keys always
+/// makes the same file.
 ///
 /// Before the file takes its name it is opened again from its bytes, and every key is looked up in it. A file of that
 /// name is replaced wholly or not at all.
 ///
 /// Without --kind the filter is a `binary_fuse8`, 16 or 32, whichever reaches the rate. If there is to be room for
 /// more keys than are given (--capacity), it is a `split_block`, which takes insertions.
+///
+/// Eight bytes per key are held until all are known, and about as much again while the filter is built. Where that is
+/// more than --max-memory, keys go into the filter as they come, if its kind takes insertions; their number is counted in
+/// a first pass over the files, or is --capacity, or the filter is one that grows. Then keys of kinds that remove or
+/// count are inserted as often as they come, and of a great many keys only a sample of a million is looked up at the
+/// end.
 #[derive(clap::Args)]
 #[command(before_help = "Examples:
   tamis build blocklist.txt -o blocklist.tamis
-  sort -u logs/*.txt | tamis build -o seen.tamis --fpr 0.0001
+  tamis build logs/*.csv.gz -f user_id -o users.tamis --fpr 0.0001
+  zcat events.jsonl.gz | tamis build --json-key user.id -o seen.tamis
+  tamis build pwned.txt -d : -f 1 --hex -o pwned.tamis
+  tamis build genome.fa.gz --kmer 31 -o genome.tamis
   tamis build users.txt -o users.tamis --kind cuckoo:bits=12 --capacity 1000000")]
 pub(crate) struct Args {
-    /// The file of keys, one per line; - or nothing for standard input
-    keys: Option<PathBuf>,
+    /// The files of keys; - or nothing for standard input
+    #[arg(value_name = "KEYS")]
+    keys: Vec<PathBuf>,
 
     /// The file to write; - for standard output
     #[arg(short, long, value_name = "FILE")]
@@ -48,12 +62,28 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     capacity: Option<u64>,
 
+    /// How many threads read files, sort, build and verify [default: as many as there are]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+
+    /// Take no more memory than about this: bytes, or with K, M, G or T
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    max_memory: Option<u64>,
+
     /// The seed of the key hash
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
 
+    /// Hash keys under a secret, for keys that strangers choose: `file:PATH`, `env:NAME` or `random`
+    ///
+    /// A secret is 32 hexadecimal digits, or a file of 16 bytes. From a file or the environment it stays out of the
+    /// filter, and every use of the filter needs --secret again. A random one is drawn from the system and kept in the
+    /// filter's file, which must then be kept like a secret itself.
+    #[arg(long, value_name = "SOURCE", conflicts_with = "seed")]
+    secret: Option<Secret>,
+
     /// Replace FILE if it exists
-    #[arg(short, long)]
+    #[arg(long)]
     force: bool,
 
     /// Tell what was built also where standard error is no terminal
@@ -63,6 +93,9 @@ pub(crate) struct Args {
     /// Tell what was built as JSON on standard output
     #[arg(long)]
     json: bool,
+
+    #[command(flatten)]
+    input: InputArgs,
 }
 
 fn fpr(text: &str) -> Result<f64, String> {
@@ -76,6 +109,25 @@ fn fpr(text: &str) -> Result<f64, String> {
     }
 }
 
+/// A number of bytes, by powers of 1024.
+fn size(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
+    let unit = match text[digits.len()..].to_ascii_uppercase().as_str() {
+        "" | "B" => 0,
+        "K" | "KB" | "KIB" => 10,
+        "M" | "MB" | "MIB" => 20,
+        "G" | "GB" | "GIB" => 30,
+        "T" | "TB" | "TIB" => 40,
+        _ => return Err("expected bytes, or a number with K, M, G or T".to_string()),
+    };
+    let number: u64 = digits
+        .parse()
+        .map_err(|_| "expected bytes, or a number with K, M, G or T".to_string())?;
+    number
+        .checked_mul(1 << unit)
+        .ok_or_else(|| "that is more memory than can be addressed".to_string())
+}
+
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let mut config = args.kind.clone();
     if let Some(fpr) = args.fpr {
@@ -85,27 +137,31 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         config = config.capacity(capacity);
     }
     choice::check(&config).map_err(|e| Failure::build("--kind", &e))?;
-    let target = Target::of(args)?;
+    let target = Target::of(&args.output, args.force, args.json)?;
+    let files = Files::new(&args.keys)?;
+    let hashing = match &args.secret {
+        Some(secret) => secret.hashing()?,
+        None => Hashing::fast(args.seed),
+    };
+    interrupt::watch();
 
-    let mut source = Source::open(args.keys.as_deref())?;
-    if source.is_filter()? {
-        let why = "this is a filter, not a list of keys";
-        return Err(Failure::usage(source.name, why));
-    }
-    let hashing = Hashing::fast(args.seed);
-    let bar = progress(source.len);
-    let mut hashes = source.hashes(&hashing, |bytes| bar.inc(bytes))?;
-    bar.set_style(ProgressStyle::default_spinner());
-    bar.set_message("building");
-    let built = choice::build(&config, hashing, &mut hashes)
-        .map_err(|e| Failure::build(target.name(), &e))?;
-    bar.set_message("verifying");
-    let bytes = built.to_bytes();
-    drop(built);
-    let filter = verified(bytes, &hashes).ok_or_else(|| Failure::verification(target.name()))?;
-    bar.set_message("writing");
+    let threads = choice::threads(args.threads.map(usize::from));
+    let mut progress = Progress::over(files.len());
+    let gather = Gather {
+        files,
+        input: &args.input,
+        config: config.threads(threads),
+        hashing,
+        max_memory: args.max_memory,
+        target: target.name(),
+    };
+    let gathered = gather.run(&mut progress)?;
+    progress.stage("verifying");
+    let filter = target::verified(gathered.filter, &gathered.hashes, threads, &target.name())?;
+    drop(gathered.hashes);
+    progress.stage("writing");
     target.write(&filter)?;
-    bar.finish_and_clear();
+    progress.clear();
 
     if args.json {
         output::json(&json!({
@@ -117,112 +173,14 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
             "fpr": filter.filter().fpr(),
             "bytes": filter.file_len(),
             "bits_per_key": output::bits_per_key(filter.file_len(), filter.filter().len()),
+            "hashing": { "function": hashing.function(), "seed": hashing.seed() },
         }))?;
     }
     if args.verbose || io::stderr().is_terminal() {
-        failure::say(&format!("{}: {}", target.name(), summary(&filter)));
+        let summary = target::summary(&filter);
+        failure::say(&format!("{}: {summary}", target.name()));
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// The filter as a reader of the file will have it, if it holds every key.
-fn verified(bytes: Vec<u8>, hashes: &[u64]) -> Option<Keyed<AnyFilter>> {
-    let filter: Keyed<AnyFilter> = Keyed::open(bytes).ok()?;
-    let mut found = [false; 1024];
-    for hashes in hashes.chunks(found.len()) {
-        let found = &mut found[..hashes.len()];
-        filter.filter().contains_batch(hashes, found);
-        if found.contains(&false) {
-            return None;
-        }
-    }
-    Some(filter)
-}
-
-fn summary(filter: &Keyed<AnyFilter>) -> String {
-    let (keys, bytes) = (filter.filter().len(), filter.file_len());
-    let per_key = output::bits_per_key(bytes, keys)
-        .map(|bits| format!(" ({bits} bits per key)"))
-        .unwrap_or_default();
-    let kind = filter.filter().name();
-    let rate = output::rate(filter.filter().fpr());
-    format!("{kind}, {keys} keys, {bytes} bytes{per_key}, false positives {rate}")
-}
-
-/// A bar over the bytes of a file, or a spinner where there is no end in sight; nothing where there is no terminal.
-fn progress(len: Option<u64>) -> ProgressBar {
-    let bar = match len {
-        Some(len) => ProgressBar::new(len),
-        None => ProgressBar::new_spinner(),
-    };
-    // Cleared also where an error ends it, so that the error stands on a line of its own.
-    let bar = bar.with_finish(ProgressFinish::AndClear);
-    match ProgressStyle::with_template("{bar:40} {bytes} of {total_bytes}, {eta} left") {
-        Ok(style) if len.is_some() => bar.with_style(style),
-        _ => bar,
-    }
-}
-
-/// Where the filter goes.
-enum Target<'a> {
-    Stdout,
-    File { path: &'a Path, force: bool },
-}
-
-impl Target<'_> {
-    /// Checked before the keys are read, so that nobody waits for a refusal.
-    fn of(args: &Args) -> Result<Target<'_>, Failure> {
-        let (path, force) = (args.output.as_path(), args.force);
-        if path == Path::new("-") {
-            if args.json {
-                let why = "--json needs standard output for itself; give a file's name";
-                return Err(Failure::usage("--output -", why));
-            }
-            if io::stdout().is_terminal() {
-                let why = "a filter is no text for a terminal; give a file's name, or a pipe";
-                return Err(Failure::usage("--output -", why));
-            }
-            return Ok(Target::Stdout);
-        }
-        let target = Target::File { path, force };
-        target.refuse_to_overwrite()?;
-        Ok(target)
-    }
-
-    fn refuse_to_overwrite(&self) -> Result<(), Failure> {
-        let Target::File { path, force } = self else {
-            return Ok(());
-        };
-        match path.metadata() {
-            Ok(meta) if !meta.is_file() => {
-                let why = "not a regular file; choose another name";
-                Err(Failure::io(self.name(), why))
-            }
-            Ok(_) if !force => {
-                let why = "the file exists; --force replaces it";
-                Err(Failure::usage(self.name(), why))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn name(&self) -> String {
-        match self {
-            Target::Stdout => "standard output".to_string(),
-            Target::File { path, .. } => path.display().to_string(),
-        }
-    }
-
-    fn write(&self, filter: &Keyed<AnyFilter>) -> Result<(), Failure> {
-        match self {
-            Target::Stdout => output::deliver(&filter.to_bytes()),
-            Target::File { path, .. } => {
-                // Again: reading the keys may have taken hours.
-                self.refuse_to_overwrite()?;
-                filter.save(path).map_err(|e| Failure::io(self.name(), e))
-            }
-        }
-    }
 }
 
 #[cfg(test)]
@@ -230,17 +188,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn verification_misses_no_key_and_no_damage() {
-        let mut hashes: Vec<u64> = (1..=3000u64).map(|i| Hashing::default().hash(&i)).collect();
-        let config = Config::new(0).fpr(1e-9);
-        let bytes = choice::build(&config, Hashing::default(), &mut hashes)
-            .unwrap()
-            .to_bytes();
-        assert!(verified(bytes.clone(), &hashes).is_some());
-        let missing = [&hashes[..], &[12345]].concat();
-        assert!(verified(bytes.clone(), &missing).is_none());
-        let mut damaged = bytes;
-        damaged[200] ^= 1;
-        assert!(verified(damaged, &hashes).is_none());
+    fn sizes_are_powers_of_1024() {
+        for (text, bytes) in [
+            ("0", 0),
+            ("512", 512),
+            ("4k", 4096),
+            ("2MiB", 2 << 20),
+            ("3G", 3 << 30),
+            ("1T", 1 << 40),
+        ] {
+            assert_eq!(size(text), Ok(bytes), "{text}");
+        }
+        for bad in ["", "G", "-1", "1.5G", "4X", "99999999999T", "1 é"] {
+            assert!(size(bad).is_err(), "{bad}");
+        }
     }
 }

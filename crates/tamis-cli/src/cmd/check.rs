@@ -1,113 +1,251 @@
-//! `tamis check`: the lines whose key may be in the filter.
+//! `tamis check`: the records whose key may be in the filter.
 
-use std::path::PathBuf;
+use std::collections::HashSet;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde_json::json;
 use tamis::{AnyFilter, Config, Filter, Hashing, Keyed};
 
 use crate::failure::{self, Failure};
-use crate::input::{self, Source};
+
+use crate::input::{Files, InputArgs, Purpose, Source};
+
+use crate::secret::{self, Secret};
 use crate::{choice, output};
 
-/// Print the lines whose key may be in the filter
+/// Print the records whose key may be in the filter
 ///
-/// A line's key is the line without its `\n`, and without a `\r` before that. A line that passes is printed as it is. An
-/// empty line holds no key: it passes only with -v.
+/// A record is a line, or as -0, -f, --json-key, --column or --kmer say; its key is what `tamis build` makes of it. A
+/// record that passes is printed as it is. One without a key, such as an empty line, passes only with -v. A CSV header is
+/// printed always. Of a Parquet file the values of the column are printed, a line each. With --kmer a sequence passes if
+/// one of its k-mers may be in the filter, or as many as --share says.
 ///
 /// FILTER is a file made by `tamis build`, or a list of keys, of which a filter is built on the spot as `tamis build`
-/// would without options. A damaged filter is an error, never taken for a list.
+/// would; -0, --hex and --int hold for the list too. A damaged filter is an error, never taken for a list.
 ///
-/// Exit code 0 if some line passed, 1 if none did.
+/// Exit code 0 if some record passed, 1 if none did.
 #[derive(clap::Args)]
 #[command(
     visible_alias = "filter",
     before_help = "Examples:
   tamis check blocklist.tamis visits.txt            the visits that are on the list
-  cut -d, -f2 log.csv | tamis check -v seen.tamis   what was not seen before
-  tamis check blocklist.txt visits.txt -c           how many, with no filter made before"
+  tamis check seen.tamis log.csv.gz -f user -v      the records of users not seen before
+  tamis check blocklist.txt visits.txt -c           how many, with no filter made before
+  tamis check b.tamis visits.txt --exact b.txt      no false positives, and how many there were"
 )]
 pub(crate) struct Args {
     /// A filter file, or a list of keys; - for standard input
     filter: PathBuf,
 
-    /// The file of lines to check; - or nothing for standard input
-    input: Option<PathBuf>,
+    /// The files of records to check; - or nothing for standard input
+    #[arg(value_name = "INPUT")]
+    files: Vec<PathBuf>,
 
-    /// Print the lines whose key is certainly not in the filter
+    /// Print the records whose key is certainly not in the filter
     #[arg(short = 'v', long)]
     invert: bool,
 
-    /// Print only how many lines pass
+    /// Print only how many records pass
     #[arg(short, long)]
     count: bool,
 
-    /// Print nothing and stop at the first line that passes: the exit code tells
+    /// Print nothing and stop at the first record that passes: the exit code tells
     #[arg(short, long)]
     quiet: bool,
 
-    /// Print only how many lines there are and pass, as JSON
+    /// Look up what the filter lets pass in the true list of keys, and tell the measured rate of false positives
+    ///
+    /// The list is of lines; -0, --hex and --int hold for it too. Keys are compared by 128 bits of their hashes, half of
+    /// them under a secret of this run, and take about 32 bytes of memory each.
+    #[arg(long, value_name = "KEYS", conflicts_with = "kmer")]
+    exact: Option<PathBuf>,
+
+    /// The share of a sequence's k-mers that must be in the filter, from 0 to 1 [default: any one]
+    #[arg(long, value_name = "SHARE", requires = "kmer", value_parser = share)]
+    share: Option<f64>,
+
+    /// The filter's secret, where it is not in its file: `file:PATH` or `env:NAME`
+    #[arg(long, value_name = "SOURCE")]
+    secret: Option<Secret>,
+
+    /// Print only how many records there are and pass, as JSON
     #[arg(long)]
     json: bool,
+
+    #[command(flatten)]
+    input: InputArgs,
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
+        _ => Err("expected a number from 0 to 1".to_string()),
+    }
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
+    let files = Files::new(&args.files)?;
     let source = Source::open(Some(&args.filter))?;
-    let input = Source::open(args.input.as_deref())?;
-    if source.is_stdin() && input.is_stdin() {
-        let why = "cannot be both the filter and the lines; give a file's name for one";
+    let stdins = [
+        source.is_stdin(),
+        files.have_stdin(),
+        args.exact.as_deref() == Some(Path::new("-")),
+    ];
+    if stdins.iter().filter(|is| **is).count() > 1 {
+        let why = "can be one of the filter, the input and the exact keys; give files' names for the others";
         return Err(Failure::usage("standard input", why));
     }
-    let filter = filter(source)?;
-    let hashing = *filter.hashing();
-    let print = !(args.count || args.quiet || args.json);
+    let secret = Secret::known(args.secret.as_ref())?;
+    let filter = filter(source, args, secret.as_ref())?;
+    let mut purpose = Purpose::lookup(*filter.hashing());
+    let truth = args.exact.as_ref().map(|keys| {
+        purpose.second = Some(Hashing::secret(secret::random()?));
+        Truth::read(keys, &args.input.of_list(), purpose)
+    });
+    let truth = truth.transpose()?;
 
-    let (mut lines, mut passed) = (0u64, 0u64);
-    let (mut hashes, mut found, mut out) = (Vec::new(), Vec::new(), Vec::new());
-    let mut batches = input.lines();
-    while let Some(batch) = batches.next_batch()? {
-        hashes.clear();
-        hashes.extend(input::split(batch).map(|line| hashing.hash_bytes(input::key(line))));
-        found.resize(hashes.len(), false);
-        filter.filter().contains_batch(&hashes, &mut found);
-        lines += hashes.len() as u64;
+    let mut totals = Totals::default();
+    for number in 0..files.number() {
+        let source = files.open(number)?;
+        check(args, &filter, truth.as_ref(), source, purpose, &mut totals)?;
+        if args.quiet && totals.passed > 0 {
+            break;
+        }
+    }
+    report(args, &filter, &totals)?;
+    Ok(ExitCode::from(u8::from(totals.passed == 0)))
+}
+
+/// What was seen.
+#[derive(Default)]
+struct Totals {
+    records: u64,
+    passed: u64,
+    /// Records whose key the filter does not hold.
+    absent: u64,
+    /// Records whose key the filter has let pass, and the exact list has not.
+    false_positives: u64,
+    header: bool,
+}
+
+impl Totals {
+    /// False positives among the keys that are not in the list.
+    fn measured_fpr(&self) -> Option<f64> {
+        let absent = self.absent + self.false_positives;
+        (absent > 0).then(|| self.false_positives as f64 / absent as f64)
+    }
+}
+
+/// Checks one file.
+fn check(
+    args: &Args,
+    filter: &Keyed<AnyFilter>,
+    truth: Option<&Truth>,
+    source: Source,
+    purpose: Purpose,
+    totals: &mut Totals,
+) -> Result<(), Failure> {
+    let print = !(args.count || args.quiet || args.json);
+    let many = args.input.many_keys();
+    let (mut found, mut out) = (Vec::new(), Vec::new());
+    let mut reader = args.input.read(source, purpose)?;
+    while let Some(batch) = reader.next_batch()? {
+        found.resize(batch.hashes.len(), false);
+        filter.filter().contains_batch(batch.hashes, &mut found);
         out.clear();
-        for (line, &found) in input::split(batch).zip(&found) {
-            let found = found && !input::key(line).is_empty();
-            if found != args.invert {
-                passed += 1;
+        if print && !totals.header {
+            out.extend_from_slice(batch.header());
+            totals.header = !out.is_empty();
+        }
+        for (record, keys) in batch.records() {
+            let mut hit = if many {
+                enough(&found[keys.clone()], args.share)
+            } else {
+                keys.start < keys.end && found[keys.start]
+            };
+            totals.records += 1;
+            if let Some(truth) = truth
+                && !keys.is_empty()
+            {
+                let at = keys.start;
+                totals.absent += u64::from(!hit);
+                if hit && !truth.holds(batch.hashes[at], batch.seconds[at]) {
+                    totals.false_positives += 1;
+                    hit = false;
+                }
+            }
+            if hit != args.invert {
+                totals.passed += 1;
                 if print {
-                    out.extend_from_slice(line);
+                    out.extend_from_slice(record);
                 }
             }
         }
-        if args.quiet && passed > 0 {
-            break;
+        if args.quiet && totals.passed > 0 {
+            return Ok(());
         }
-        if out.last().is_some_and(|&end| end != b'\n') {
-            out.push(b'\n');
+        if let Some(&last) = out.last()
+            && last != args.input.end()
+        {
+            out.push(args.input.end());
         }
         output::write(&out)?;
     }
+    for remark in reader.remarks() {
+        failure::say(&format!("warning: {remark}"));
+    }
+    Ok(())
+}
 
+/// Whether a record of many keys passes.
+fn enough(found: &[bool], share: Option<f64>) -> bool {
+    let hits = found.iter().filter(|found| **found).count();
+    hits > 0 && hits as f64 >= share.unwrap_or(0.0) * found.len() as f64
+}
+
+fn report(args: &Args, filter: &Keyed<AnyFilter>, totals: &Totals) -> Result<(), Failure> {
+    let (passed, measured) = (totals.passed, totals.measured_fpr());
     if args.quiet {
-    } else if args.json {
-        output::json(&json!({
-            "lines": lines,
+        return Ok(());
+    }
+    if args.json {
+        let mut report = json!({
+            "lines": totals.records,
             "passed": passed,
             "kind": filter.filter().name(),
             "fpr": filter.filter().fpr(),
-        }))?;
-    } else if args.count {
+        });
+        if args.exact.is_some() {
+            report["false_positives"] = totals.false_positives.into();
+            report["measured_fpr"] = measured.into();
+        }
+        return output::json(&report);
+    }
+    if args.count {
         output::write(format!("{passed}\n").as_bytes())?;
     }
-    Ok(ExitCode::from(u8::from(passed == 0)))
+    if args.exact.is_some() {
+        let wrong = totals.false_positives;
+        let absent = totals.absent + wrong;
+        let rate = measured.map_or("-".to_string(), output::rate);
+        failure::say(&format!(
+            "false positives: {wrong} of {absent} records that are not in the list, {rate}; expected {}",
+            output::rate(filter.filter().fpr())
+        ));
+    }
+    Ok(())
 }
 
 /// The filter in a file, or of a list of keys.
-fn filter(mut source: Source) -> Result<Keyed<AnyFilter>, Failure> {
+fn filter(
+    mut source: Source,
+    args: &Args,
+    secret: Option<&Hashing>,
+) -> Result<Keyed<AnyFilter>, Failure> {
     if source.is_filter()? {
-        return source.filter();
+        return source.filter_under(secret);
     }
     let name = source.name.clone();
     if source.is_empty()? {
@@ -117,6 +255,51 @@ fn filter(mut source: Source) -> Result<Keyed<AnyFilter>, Failure> {
         ));
     }
     let hashing = Hashing::default();
-    let mut hashes = source.hashes(&hashing, |_| ())?;
+    let mut hashes = args.input.of_list().hashes(source, hashing)?;
     choice::build(&Config::new(0), hashing, &mut hashes).map_err(|e| Failure::build(name, &e))
+}
+
+/// A true list of keys, by two hashes of each.
+struct Truth(HashSet<(u64, u64), BuildHasherDefault<Last>>);
+
+impl Truth {
+    fn read(path: &Path, list: &InputArgs, purpose: Purpose) -> Result<Truth, Failure> {
+        let purpose = Purpose {
+            strict: true,
+            print: false,
+            ..purpose
+        };
+        let mut reader = list.read(Source::open(Some(path))?, purpose)?;
+        let mut keys = HashSet::default();
+        while let Some(batch) = reader.next_batch()? {
+            keys.extend(
+                batch
+                    .hashes
+                    .iter()
+                    .copied()
+                    .zip(batch.seconds.iter().copied()),
+            );
+        }
+        Ok(Truth(keys))
+    }
+
+    fn holds(&self, first: u64, second: u64) -> bool {
+        self.0.contains(&(first, second))
+    }
+}
+
+/// The second of two hashes is under a secret, and good as it is.
+#[derive(Default)]
+struct Last(u64);
+
+impl Hasher for Last {
+    fn write(&mut self, _: &[u8]) {}
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }

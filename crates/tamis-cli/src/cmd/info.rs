@@ -10,6 +10,7 @@ use tamis::{AnyFilter, Filter, Keyed, ParamValue};
 use crate::failure::Failure;
 use crate::input::Source;
 use crate::output;
+use crate::target::SCATTER;
 
 /// Tell what is in a filter file, and whether it is in good health
 ///
@@ -26,9 +27,6 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
 }
-
-/// A rate measured on the filter's own bits scatters around the one that it was sized for; this much is no news.
-const SCATTER: f64 = 1.1;
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let source = Source::open(Some(&args.file))?;

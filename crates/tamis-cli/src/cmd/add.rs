@@ -1,0 +1,114 @@
+//! `tamis add`: more keys for a filter that takes them.
+
+use std::io::{self, IsTerminal};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use serde_json::json;
+use tamis::Filter;
+
+use crate::change::{self, Place};
+use crate::failure::{self, Failure};
+use crate::gather::{Inserter, each_batch};
+use crate::input::{Files, InputArgs, Purpose};
+use crate::progress::Progress;
+use crate::secret::Secret;
+use crate::{interrupt, output, target};
+
+/// Insert keys into a filter file
+///
+/// Keys are read as by `tamis build`. The file is replaced when all keys are in and have been looked up in the new one;
+/// if the filter is full before, it stays as it was. Two that change a file at a time wait for each other.
+///
+/// A key that the filter seems to hold already is left out, unless copies count: in kinds that remove or count, and in
+/// windows, where it stays longer. Kinds that are built once take no keys later; `tamis kinds` tells which do.
+#[derive(clap::Args)]
+#[command(before_help = "Examples:
+  tamis add seen.tamis today.txt
+  tamis add users.tamis log.csv -f user_id")]
+pub(crate) struct Args {
+    /// The filter file
+    filter: PathBuf,
+
+    /// The files of keys; - or nothing for standard input
+    #[arg(value_name = "KEYS")]
+    keys: Vec<PathBuf>,
+
+    /// The filter's secret, where it is not in its file: `file:PATH` or `env:NAME`
+    #[arg(long, value_name = "SOURCE")]
+    secret: Option<Secret>,
+
+    /// Tell what was added also where standard error is no terminal
+    #[arg(long)]
+    verbose: bool,
+
+    /// Tell what was added as JSON on standard output
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    input: InputArgs,
+}
+
+pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
+    let files = Files::new(&args.keys)?;
+    interrupt::watch();
+    let (place, mut filter) = Place::open(&args.filter, args.secret.as_ref())?;
+    let kind = change::kind_of(&filter)?;
+    if !kind.capabilities().insert {
+        let why = format!(
+            "a `{}` is built once and takes no keys later; build it anew, or take a kind that inserts (see `tamis kinds`)",
+            kind.name
+        );
+        return Err(Failure::usage(&place.name, why));
+    }
+
+    let progress = Progress::over(files.len());
+    let purpose = Purpose::keys(*filter.hashing());
+    let mut inserter = Inserter::of(kind);
+    let (mut hashes, mut added) = (Vec::new(), 0);
+    each_batch(&files, &args.input, purpose, &progress, |batch| {
+        added += inserter.insert(filter.filter_mut(), batch, &place.name)?;
+        hashes.extend_from_slice(batch);
+        Ok(())
+    })?;
+    let given = hashes.len() as u64;
+    if kind.window {
+        // Older ones have left again.
+        let kept = usize::try_from(filter.capacity()).unwrap_or(usize::MAX);
+        hashes.drain(..hashes.len().saturating_sub(kept));
+    }
+    progress.stage("verifying");
+    let filter = target::verified(filter, &hashes, 1, &place.name)?;
+    progress.stage("writing");
+    place.replace(&filter)?;
+    progress.clear();
+
+    let (now, asked) = (filter.filter().fpr(), filter.requested_fpr());
+    if args.json {
+        output::json(&json!({
+            "file": place.name,
+            "kind": filter.filter().name(),
+            "given": given,
+            "added": added,
+            "keys": filter.filter().len(),
+            "capacity": filter.capacity(),
+            "requested_fpr": asked,
+            "fpr": now,
+            "bytes": filter.file_len(),
+        }))?;
+    }
+    if args.verbose || io::stderr().is_terminal() {
+        let summary = target::summary(&filter);
+        failure::say(&format!("{}: {added} keys added; {summary}", place.name));
+    }
+    if now > target::SCATTER * asked {
+        failure::say(&format!(
+            "{}: warning: false positives are now {}, {} were asked for; build a larger one",
+            place.name,
+            output::rate(now),
+            output::rate(asked)
+        ));
+    }
+    Ok(ExitCode::SUCCESS)
+}

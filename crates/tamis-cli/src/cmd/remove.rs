@@ -1,0 +1,100 @@
+//! `tamis remove`: keys leave a filter that can forget.
+
+use std::io::{self, IsTerminal};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use serde_json::json;
+use tamis::Filter;
+
+use crate::change::{self, Place};
+use crate::failure::{self, Failure};
+use crate::gather::each_batch;
+use crate::input::{Files, InputArgs, Purpose};
+use crate::progress::Progress;
+use crate::secret::Secret;
+use crate::{interrupt, output, target};
+
+/// Remove keys from a filter file
+///
+/// Keys are read as by `tamis build`; one copy of each is taken out. Only remove keys that were put in: a filter cannot
+/// tell a key from a false positive, and removing one of those takes another key away. The file is replaced when all is
+/// done. Two that change a file at a time wait for each other.
+///
+/// Exit code 0 if some key was removed, 1 if none was held. `tamis kinds` tells which kinds remove.
+#[derive(clap::Args)]
+#[command(before_help = "Examples:
+  tamis remove users.tamis left.txt
+  tamis remove users.tamis log.csv -f user_id")]
+pub(crate) struct Args {
+    /// The filter file
+    filter: PathBuf,
+
+    /// The files of keys; - or nothing for standard input
+    #[arg(value_name = "KEYS")]
+    keys: Vec<PathBuf>,
+
+    /// The filter's secret, where it is not in its file: `file:PATH` or `env:NAME`
+    #[arg(long, value_name = "SOURCE")]
+    secret: Option<Secret>,
+
+    /// Tell what was removed also where standard error is no terminal
+    #[arg(long)]
+    verbose: bool,
+
+    /// Tell what was removed as JSON on standard output
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    input: InputArgs,
+}
+
+pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
+    let files = Files::new(&args.keys)?;
+    interrupt::watch();
+    let (place, mut filter) = Place::open(&args.filter, args.secret.as_ref())?;
+    let kind = change::kind_of(&filter)?;
+    let hashing = *filter.hashing();
+    let Some(remove) = filter.filter_mut().as_remove() else {
+        let why = format!(
+            "a `{}` does not remove keys; build it anew without them, or take a kind that removes (see `tamis kinds`)",
+            kind.name
+        );
+        return Err(Failure::usage(&place.name, why));
+    };
+
+    let progress = Progress::over(files.len());
+    let (mut given, mut removed) = (0u64, 0u64);
+    let purpose = Purpose::keys(hashing);
+    each_batch(&files, &args.input, purpose, &progress, |batch| {
+        given += batch.len() as u64;
+        removed += batch.iter().filter(|hash| remove.remove(**hash)).count() as u64;
+        Ok(())
+    })?;
+    progress.stage("writing");
+    let filter = target::verified(filter, &[], 1, &place.name)?;
+    if removed > 0 {
+        place.replace(&filter)?;
+    }
+    progress.clear();
+
+    if args.json {
+        output::json(&json!({
+            "file": place.name,
+            "kind": filter.filter().name(),
+            "given": given,
+            "removed": removed,
+            "keys": filter.filter().len(),
+            "bytes": filter.file_len(),
+        }))?;
+    }
+    if args.verbose || io::stderr().is_terminal() {
+        let (absent, summary) = (given - removed, target::summary(&filter));
+        failure::say(&format!(
+            "{}: {removed} keys removed, {absent} were not held; {summary}",
+            place.name
+        ));
+    }
+    Ok(ExitCode::from(u8::from(removed == 0)))
+}

@@ -1,0 +1,349 @@
+//! A field of CSV or TSV records.
+//!
+//! A field that starts with `"` goes to the next single `"`, over delimiters and line ends; `""` in it is one `"`. What
+//! stands between that and the next delimiter is dropped. Where the delimiter is a tab, quotes mean nothing, as in the
+//! registered form of TSV. A record with too few fields has no key.
+
+use std::convert::Infallible;
+use std::str::FromStr;
+
+use super::Keys;
+use super::records::{Shape, content, ends};
+use crate::failure::Failure;
+
+const BOM: &[u8] = b"\xEF\xBB\xBF";
+
+/// A field's number from 1, or its name.
+#[derive(Clone, Debug)]
+pub(crate) enum Field {
+    Number(usize),
+    Name(String),
+}
+
+impl FromStr for Field {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Field, Infallible> {
+        Ok(match text.parse() {
+            Ok(number) if number > 0 => Field::Number(number),
+            _ => Field::Name(text.to_string()),
+        })
+    }
+}
+
+/// A delimiter as it is written on the command line.
+pub(super) fn delimiter(text: &str) -> Result<u8, String> {
+    match text.as_bytes() {
+        b"tab" | b"\\t" => Ok(b'\t'),
+        [b'\n' | b'\r' | b'"'] => Err("a line end or a quote cannot be the delimiter".to_string()),
+        &[byte] => Ok(byte),
+        _ => Err("expected one byte, or `tab`".to_string()),
+    }
+}
+
+/// The records of a CSV file, of which one field is the key.
+pub(super) struct Csv {
+    /// Not yet found in the header, or not read.
+    name: Option<String>,
+    header: bool,
+    /// From 0.
+    index: usize,
+    delimiter: u8,
+    quotes: bool,
+    end: u8,
+    at_start: bool,
+    unquoted: Vec<u8>,
+}
+
+/// Where the key of a record is.
+enum Found {
+    Nothing,
+    /// In the text.
+    At(usize, usize),
+    /// In `unquoted`, for quotes in it had to be undone.
+    Unquoted,
+}
+
+impl Csv {
+    pub(super) fn new(field: &Field, delimiter: u8, header: bool, end: u8) -> Csv {
+        let (name, index) = match field {
+            Field::Number(number) => (None, number - 1),
+            Field::Name(name) => (Some(name.clone()), 0),
+        };
+        Csv {
+            header: header || name.is_some(),
+            name,
+            index,
+            delimiter,
+            quotes: delimiter != b'\t',
+            end,
+            at_start: true,
+            unquoted: Vec::new(),
+        }
+    }
+
+    /// Reads the header; the number of its bytes, or 0 where more text is needed.
+    fn read_header(&mut self, text: &[u8], last: bool, keys: &Keys) -> Result<usize, Failure> {
+        let bom = if text.starts_with(BOM) { BOM.len() } else { 0 };
+        if self.name.is_none() {
+            return Ok(self.record(text, bom, last).map_or(0, |(end, _)| end));
+        }
+        let mut names = Vec::new();
+        for index in 0.. {
+            self.index = index;
+            let Some((end, found)) = self.record(text, bom, last) else {
+                return Ok(0);
+            };
+            let name = match found {
+                Found::Nothing => {
+                    let name = self.name.take().unwrap_or_default();
+                    let why = format!(
+                        "no field is named `{name}`; there are: {}",
+                        names.join(", ")
+                    );
+                    return Err(Failure::usage(&keys.name, why));
+                }
+                Found::At(from, to) => &text[from..to],
+                Found::Unquoted => &self.unquoted,
+            };
+            if self
+                .name
+                .as_ref()
+                .is_some_and(|sought| sought.as_bytes() == name)
+            {
+                self.name = None;
+                return Ok(end);
+            }
+            names.push(String::from_utf8_lossy(name).into_owned());
+        }
+        Ok(0)
+    }
+
+    /// The record that starts at `start`: where it ends, and where its field is. `None` where it does not end.
+    fn record(&mut self, text: &[u8], start: usize, last: bool) -> Option<(usize, Found)> {
+        let mut found = Found::Nothing;
+        let mut at = start;
+        for index in 0.. {
+            let wanted = index == self.index;
+            let quoted = self.quotes && text.get(at) == Some(&b'"');
+            let mut field = (at, at);
+            if quoted {
+                let (close, doubled) = self.closing_quote(text, at + 1, last, wanted)?;
+                field = (at + 1, close);
+                at = close;
+                if wanted {
+                    found = if doubled {
+                        Found::Unquoted
+                    } else {
+                        Found::At(field.0, field.1)
+                    };
+                }
+            }
+            let next = memchr::memchr2(self.delimiter, self.end, &text[at..]);
+            let stop = match next {
+                Some(next) => at + next,
+                None if last => text.len(),
+                None => return None,
+            };
+            let ended = next.is_none() || text[stop] == self.end;
+            if wanted && !quoted {
+                field.1 = stop;
+                if ended && self.end == b'\n' && text[field.0..field.1].ends_with(b"\r") {
+                    field.1 -= 1;
+                }
+                found = Found::At(field.0, field.1);
+            }
+            if ended {
+                return Some(((stop + 1).min(text.len()), found));
+            }
+            at = stop + 1;
+        }
+        None
+    }
+
+    /// Where a quoted field that starts at `at` has its closing quote, and whether `unquoted` holds its content. Without
+    /// a closing quote the field ends with the input.
+    fn closing_quote(
+        &mut self,
+        text: &[u8],
+        at: usize,
+        last: bool,
+        wanted: bool,
+    ) -> Option<(usize, bool)> {
+        let (mut from, mut doubled) = (at, false);
+        self.unquoted
+            .truncate(if wanted { 0 } else { self.unquoted.len() });
+        loop {
+            let close = match memchr::memchr(b'"', &text[from..]) {
+                Some(close) => from + close,
+                None if last => text.len(),
+                None => return None,
+            };
+            let again = text.get(close + 1) == Some(&b'"');
+            if close + 1 == text.len() && !last {
+                // Another quote may follow.
+                return None;
+            }
+            doubled |= again;
+            if wanted && doubled {
+                // The first of two quotes belongs to the content.
+                let end = close + usize::from(again);
+                self.unquoted.extend_from_slice(&text[from..end]);
+            }
+            if !again {
+                return Some((close, doubled));
+            }
+            from = close + 2;
+        }
+    }
+}
+
+impl Shape for Csv {
+    fn end(&self) -> u8 {
+        self.end
+    }
+
+    fn take(&mut self, text: &[u8], last: bool, keys: &mut Keys) -> Result<usize, Failure> {
+        let mut at = 0;
+        if self.at_start && !text.is_empty() {
+            if self.header {
+                at = self.read_header(text, last, keys)?;
+                if at == 0 {
+                    return Ok(0);
+                }
+                keys.start = at;
+            }
+            self.at_start = false;
+        }
+        let what = "such field";
+        if !self.quotes || memchr::memchr(b'"', &text[at..]).is_none() {
+            let first = at;
+            for end in ends(&text[first..], self.end, last).map(|end| first + end) {
+                let record = content(&text[at..end], self.end);
+                match nth(record, self.delimiter, self.index) {
+                    Some(key) => keys.push(key)?,
+                    None => keys.missing(what),
+                }
+                keys.end_record(end);
+                at = end;
+            }
+            return Ok(at);
+        }
+        while at < text.len() {
+            let Some((end, found)) = self.record(text, at, last) else {
+                break;
+            };
+            match found {
+                Found::Nothing => keys.missing(what),
+                Found::At(from, to) => keys.push(&text[from..to])?,
+                Found::Unquoted => keys.push(&self.unquoted)?,
+            }
+            keys.end_record(end);
+            at = end;
+        }
+        Ok(at)
+    }
+}
+
+/// The field of that number, from 0, of a record without quotes.
+fn nth(record: &[u8], delimiter: u8, index: usize) -> Option<&[u8]> {
+    let mut rest = record;
+    for _ in 0..index {
+        rest = &rest[memchr::memchr(delimiter, rest)? + 1..];
+    }
+    Some(&rest[..memchr::memchr(delimiter, rest).unwrap_or(rest.len())])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::records::tests::{hash, records};
+    use super::*;
+
+    fn fields(text: &str, field: &str, delimiter: u8) -> Vec<Option<String>> {
+        let field: Field = field.parse().unwrap();
+        let shape = |_| Csv::new(&field, delimiter, false, b'\n');
+        let whole = records(text.as_bytes(), shape(()), usize::MAX);
+        for step in [1, 2, 3, 5] {
+            assert_eq!(
+                records(text.as_bytes(), shape(()), step),
+                whole,
+                "step {step}"
+            );
+        }
+        // What a key was is told by its hash.
+        let words: Vec<String> = [
+            "a",
+            "b",
+            "c",
+            "d",
+            "x,y",
+            "say \"hi\"",
+            "\"",
+            "two\nlines",
+            "1",
+            "2",
+            "3",
+            "a b",
+            "\"a",
+        ]
+        .map(str::to_string)
+        .to_vec();
+        let word = |sought: u64| words.iter().find(|word| hash(word.as_bytes()) == sought);
+        whole
+            .into_iter()
+            .map(|(_, hashes)| {
+                hashes
+                    .first()
+                    .map(|&hash| word(hash).cloned().unwrap_or("?".into()))
+            })
+            .collect()
+    }
+
+    fn some(words: &[&str]) -> Vec<Option<String>> {
+        words
+            .iter()
+            .map(|word| (!word.is_empty()).then(|| word.to_string()))
+            .collect()
+    }
+
+    #[test]
+    fn a_field_is_found_by_its_number() {
+        let text = "a,b,c\r\n1,2,3\r\nd\n,,3";
+        assert_eq!(fields(text, "1", b','), some(&["a", "1", "d", ""]));
+        assert_eq!(fields(text, "2", b','), some(&["b", "2", "", ""]));
+        assert_eq!(fields(text, "3", b','), some(&["c", "3", "", "3"]));
+        assert_eq!(fields("a\tb\n\"a\tb\n", "1", b'\t'), some(&["a", "\"a"]));
+    }
+
+    #[test]
+    fn quotes_hide_delimiters_and_line_ends_and_are_doubled() {
+        let text = "\"a\",\"x,y\"\n\"b\"  ,\"say \"\"hi\"\"\"\nc,\"\"\"\"\r\n\"d\",\"two\nlines\"\n1,\"2\"\n\"\",2";
+        assert_eq!(
+            fields(text, "1", b','),
+            some(&["a", "b", "c", "d", "1", ""])
+        );
+        assert_eq!(
+            fields(text, "2", b','),
+            some(&["x,y", "say \"hi\"", "\"", "two\nlines", "2", "2"])
+        );
+        assert_eq!(fields("1,\"a b", "2", b','), some(&["a b"]), "never closed");
+    }
+
+    #[test]
+    fn a_field_is_found_by_its_name_in_the_header() {
+        let text = "\u{FEFF}id,\"a b\"\n1,2\n3,\"a\"\n";
+        assert_eq!(fields(text, "id", b','), some(&["1", "3"]));
+        assert_eq!(fields(text, "a b", b','), some(&["2", "a"]));
+        assert_eq!(fields("id", "id", b','), some(&[]));
+    }
+
+    #[test]
+    fn a_delimiter_is_one_byte_or_tab() {
+        assert_eq!(delimiter("tab"), Ok(b'\t'));
+        assert_eq!(delimiter("\\t"), Ok(b'\t'));
+        assert_eq!(delimiter(";"), Ok(b';'));
+        for bad in ["", ",,", "é", "\n", "\""] {
+            assert!(delimiter(bad).is_err(), "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! Files and standard input: opened, told apart, and decompressed.
+//!
+//! What is compressed by gzip, zstd or xz is known by its first bytes, whatever its name, and several compressed pieces
+//! one after the other are one input, as for those programs. One that is cut short or damaged is an error, never an end.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use tamis::{AnyFilter, Hashing, Keyed};
+
+use crate::failure::Failure;
+
+/// As many bytes as tell a filter from a list of keys, and what is compressed from what is not.
+const SIGNATURE: usize = 8;
+const GZIP: &[u8] = b"\x1F\x8B";
+const ZSTD: &[u8] = b"\x28\xB5\x2F\xFD";
+const XZ: &[u8] = b"\xFD7zXZ\0";
+
+/// An open file, or standard input.
+pub(crate) struct Source {
+    /// What to call it in messages.
+    pub(crate) name: String,
+    /// The length of a regular file; others do not have one.
+    pub(crate) len: Option<u64>,
+    path: Option<PathBuf>,
+    /// Bytes that were taken from the file, compressed as they may be.
+    taken: Arc<AtomicU64>,
+    /// What was looked at, and is read again before the rest.
+    head: io::Cursor<Vec<u8>>,
+    rest: Box<dyn Read>,
+    compressed: bool,
+    looked: bool,
+}
+
+/// Whether a path stands for standard input.
+pub(super) fn is_dash(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+impl Source {
+    /// Opens a file; no path or `-` is standard input.
+    pub(crate) fn open(path: Option<&Path>) -> Result<Source, Failure> {
+        let Some(path) = path.filter(|path| !is_dash(path)) else {
+            let name = "standard input".to_string();
+            return Ok(Source::new(name, io::stdin()));
+        };
+        let name = path.display().to_string();
+        let file = File::open(path).map_err(|e| Failure::io(&name, e))?;
+        let meta = file.metadata().map_err(|e| Failure::io(&name, e))?;
+        Ok(Source {
+            len: meta.is_file().then_some(meta.len()),
+            path: Some(path.to_path_buf()),
+            ..Source::new(name, file)
+        })
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of_bytes(bytes: &[u8]) -> Source {
+        Source::new("bytes".to_string(), io::Cursor::new(bytes.to_vec()))
+    }
+
+    fn new(name: String, input: impl Read + 'static) -> Source {
+        let taken = Arc::new(AtomicU64::new(0));
+        Source {
+            name,
+            len: None,
+            path: None,
+            taken: taken.clone(),
+            head: io::Cursor::default(),
+            rest: Box::new(Counted { input, taken }),
+            compressed: false,
+            looked: false,
+        }
+    }
+
+    /// Whether this is standard input, which can be read only once.
+    pub(crate) fn is_stdin(&self) -> bool {
+        self.path.is_none()
+    }
+
+    /// How many bytes have been taken from the file: for a progress bar, also where it is compressed.
+    pub(crate) fn taken(&self) -> Arc<AtomicU64> {
+        self.taken.clone()
+    }
+
+    /// Whether this is a filter, be it a damaged one.
+    pub(crate) fn is_filter(&mut self) -> Result<bool, Failure> {
+        Ok(tamis::looks_like_filter(self.peek()?))
+    }
+
+    /// Whether there is nothing to read.
+    pub(crate) fn is_empty(&mut self) -> Result<bool, Failure> {
+        Ok(self.peek()?.is_empty())
+    }
+
+    /// Whether this is compressed.
+    pub(crate) fn is_compressed(&mut self) -> Result<bool, Failure> {
+        self.peek()?;
+        Ok(self.compressed)
+    }
+
+    /// Opens the filter that this is, verifying everything.
+    pub(crate) fn filter(self) -> Result<Keyed<AnyFilter>, Failure> {
+        self.filter_under(None)
+    }
+
+    /// As [`filter`](Source::filter), for a file whose secret is kept elsewhere.
+    pub(crate) fn filter_under(
+        mut self,
+        secret: Option<&Hashing>,
+    ) -> Result<Keyed<AnyFilter>, Failure> {
+        self.peek()?;
+        // By its path the library knows how much memory to take at once.
+        let opened = match (self.regular_path(), secret) {
+            (Some(path), None) => Keyed::load(path),
+            (Some(path), Some(secret)) => Keyed::load_with(path, secret),
+            (None, None) => Keyed::read_from(self.head.chain(self.rest)),
+            (None, Some(secret)) => {
+                let mut bytes = Vec::new();
+                let read = self.head.chain(self.rest).read_to_end(&mut bytes);
+                read.map_err(|e| Failure::io(&self.name, e))?;
+                Keyed::open_with(bytes, secret)
+            }
+        };
+        opened.map_err(|e| Failure::decode(self.name, &e))
+    }
+
+    /// The file itself, for what must be read at any place; `None` where it is none, or compressed.
+    pub(super) fn regular_path(&self) -> Option<&Path> {
+        self.path
+            .as_deref()
+            .filter(|_| self.len.is_some() && !self.compressed)
+    }
+
+    /// The bytes, decompressed.
+    pub(super) fn into_read(mut self) -> Result<impl Read, Failure> {
+        self.peek()?;
+        Ok(self.head.chain(self.rest))
+    }
+
+    /// The first bytes, which stay to be read. None are there only where there is nothing.
+    pub(super) fn peek(&mut self) -> Result<&[u8], Failure> {
+        if !self.looked {
+            self.looked = true;
+            self.look().map_err(|e| Failure::io(&self.name, e))?;
+        }
+        Ok(self.head.get_ref())
+    }
+
+    fn look(&mut self) -> io::Result<()> {
+        let head = first_bytes(&mut self.rest)?;
+        let raw = |source: &mut Source, head: Vec<u8>| {
+            let rest = std::mem::replace(&mut source.rest, Box::new(io::empty()));
+            io::BufReader::with_capacity(128 << 10, io::Cursor::new(head).chain(rest))
+        };
+        self.compressed = true;
+        if head.starts_with(GZIP) {
+            let input = raw(self, head);
+            self.rest = Box::new(flate2::bufread::MultiGzDecoder::new(input));
+        } else if head.starts_with(ZSTD) {
+            let input = raw(self, head);
+            self.rest = Box::new(zstd::Decoder::with_buffer(input)?);
+        } else if head.starts_with(XZ) {
+            let input = raw(self, head);
+            self.rest = Box::new(liblzma::bufread::XzDecoder::new_multi_decoder(input));
+        } else {
+            self.compressed = false;
+            self.head = io::Cursor::new(head);
+            return Ok(());
+        }
+        self.head = io::Cursor::new(first_bytes(&mut self.rest)?);
+        Ok(())
+    }
+}
+
+/// The first bytes: as many as it takes to know what this is not, so that a slow pipe is not waited for.
+fn first_bytes(input: &mut dyn Read) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    loop {
+        let mut piece = [0; SIGNATURE];
+        let got = match input.read(&mut piece[head.len()..]) {
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+            got => got?,
+        };
+        let from = head.len();
+        head.extend_from_slice(&piece[from..from + got]);
+        let undecided = [GZIP, ZSTD, XZ, b"PAR1"]
+            .iter()
+            .any(|magic| magic.starts_with(&head))
+            || tamis::looks_like_filter(&head);
+        if got == 0 || head.len() == SIGNATURE || !undecided {
+            return Ok(head);
+        }
+    }
+}
+
+/// Counts the bytes that pass.
+struct Counted<R> {
+    input: R,
+    taken: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let got = self.input.read(out)?;
+        self.taken.fetch_add(got as u64, Relaxed);
+        Ok(got)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        out.write_all(bytes).unwrap();
+        out.finish().unwrap()
+    }
+
+    fn xz(bytes: &[u8]) -> Vec<u8> {
+        let mut out = liblzma::write::XzEncoder::new(Vec::new(), 1);
+        out.write_all(bytes).unwrap();
+        out.finish().unwrap()
+    }
+
+    fn read(bytes: &[u8]) -> Result<Vec<u8>, Failure> {
+        let mut out = Vec::new();
+        let mut input = Source::of_bytes(bytes).into_read()?;
+        input
+            .read_to_end(&mut out)
+            .map_err(|e| Failure::io("bytes", e))?;
+        Ok(out)
+    }
+
+    #[test]
+    fn what_is_compressed_is_known_by_its_first_bytes() {
+        let text: Vec<u8> = (0..50_000u32)
+            .flat_map(|i| format!("{i}\n").into_bytes())
+            .collect();
+        for pack in [gzip, xz, |b: &[u8]| zstd::encode_all(b, 1).unwrap()] {
+            for text in [&text[..], b"", b"a\n"] {
+                let packed = pack(text);
+                assert_eq!(read(&packed).unwrap(), text);
+                let twice = [&packed[..], &packed].concat();
+                assert_eq!(read(&twice).unwrap(), [text, text].concat());
+            }
+            let packed = pack(&text);
+            for cut in [8, packed.len() / 2, packed.len() - 1] {
+                assert!(read(&packed[..cut]).is_err(), "cut at {cut}");
+            }
+        }
+        for text in [&b""[..], b"\x1F", b"\x28\xB5\x2F", b"plain text"] {
+            assert_eq!(read(text).unwrap(), text);
+        }
+    }
+}

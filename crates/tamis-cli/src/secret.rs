@@ -1,0 +1,120 @@
+//! Where the secret comes from, for filters whose keys strangers choose.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use tamis::Hashing;
+
+use crate::failure::Failure;
+use crate::input::from_hex;
+
+const BYTES: usize = 16;
+const FORM: &str = "a secret is 32 hexadecimal digits, or a file of 16 bytes";
+
+/// Where to find a secret of 128 bits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Secret {
+    /// Drawn from the system, and kept in the filter's file.
+    Random,
+    /// In a file; kept out of the filter's file.
+    File(PathBuf),
+    /// In a variable of the environment; kept out of the filter's file.
+    Env(String),
+}
+
+impl FromStr for Secret {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Secret, String> {
+        match text.split_once(':') {
+            None if text == "random" => Ok(Secret::Random),
+            Some(("file", path)) if !path.is_empty() => Ok(Secret::File(path.into())),
+            Some(("env", name)) if !name.is_empty() => Ok(Secret::Env(name.to_string())),
+            _ => Err("expected file:PATH, env:NAME or random".to_string()),
+        }
+    }
+}
+
+impl Secret {
+    /// The hashing under the secret.
+    pub(crate) fn hashing(&self) -> Result<Hashing, Failure> {
+        let key = match self {
+            Secret::Random => return random().map(Hashing::secret),
+            Secret::File(path) => {
+                let bytes = std::fs::read(path).map_err(|e| Failure::io(path.display(), e))?;
+                key(&bytes).ok_or_else(|| Failure::usage(path.display(), FORM))?
+            }
+            Secret::Env(name) => {
+                let text = std::env::var_os(name)
+                    .ok_or_else(|| Failure::usage(format!("--secret env:{name}"), "not set"))?;
+                key(text.as_encoded_bytes())
+                    .ok_or_else(|| Failure::usage(format!("--secret env:{name}"), FORM))?
+            }
+        };
+        Ok(Hashing::secret(key).withheld())
+    }
+
+    /// The hashing of a filter that exists, for which no secret can be drawn.
+    pub(crate) fn known(secret: Option<&Secret>) -> Result<Option<Hashing>, Failure> {
+        match secret {
+            Some(Secret::Random) => {
+                let why = "a filter that exists has its secret; give file:PATH or env:NAME";
+                Err(Failure::usage("--secret random", why))
+            }
+            secret => secret.map(Secret::hashing).transpose(),
+        }
+    }
+}
+
+/// Never anything but what the system gives.
+pub(crate) fn random() -> Result<[u8; BYTES], Failure> {
+    let mut key = [0; BYTES];
+    getrandom::fill(&mut key).map_err(|e| Failure::io("the system's random numbers", e))?;
+    Ok(key)
+}
+
+fn key(bytes: &[u8]) -> Option<[u8; BYTES]> {
+    if let Ok(key) = bytes.try_into() {
+        return Some(key);
+    }
+    let mut key = Vec::new();
+    let text = bytes.trim_ascii();
+    (from_hex(text, &mut key)).then(|| key.try_into().ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_sixteen_bytes_or_their_digits() {
+        let bytes = *b"0123456789abcdef";
+        let digits = b"30313233343536373839616263646566";
+        assert_eq!(key(&bytes), Some(bytes));
+        assert_eq!(key(digits), Some(bytes));
+        assert_eq!(key(&[digits, &b"\r\n"[..]].concat()), Some(bytes));
+        for bad in [
+            &b""[..],
+            b"short",
+            &digits[1..],
+            &[digits, &b"00"[..]].concat(),
+        ] {
+            assert_eq!(key(bad), None);
+        }
+    }
+
+    #[test]
+    fn a_drawn_secret_is_never_drawn_again() {
+        assert_ne!(random().unwrap(), random().unwrap());
+    }
+
+    #[test]
+    fn a_source_is_named() {
+        assert_eq!("env:X".parse(), Ok(Secret::Env("X".into())));
+        assert_eq!("file:a:b".parse(), Ok(Secret::File("a:b".into())));
+        assert_eq!("random".parse(), Ok(Secret::Random));
+        for bad in ["", "env:", "file:", "0123", "system"] {
+            assert!(bad.parse::<Secret>().is_err(), "{bad}");
+        }
+    }
+}

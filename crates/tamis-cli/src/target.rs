@@ -1,0 +1,148 @@
+//! Where a filter goes, and what is made sure before it is there.
+
+use std::io::{self, IsTerminal};
+use std::path::Path;
+
+use tamis::{AnyFilter, Filter, Keyed};
+
+use crate::failure::Failure;
+use crate::{interrupt, output};
+
+/// A rate measured on the filter's own bits scatters around the one that it was sized for; this much is no news.
+pub(crate) const SCATTER: f64 = 1.1;
+
+/// Where the filter goes.
+pub(crate) enum Target<'a> {
+    Stdout,
+    File { path: &'a Path, force: bool },
+}
+
+impl Target<'_> {
+    /// Checked before the keys are read, so that nobody waits for a refusal.
+    pub(crate) fn of(path: &Path, force: bool, json: bool) -> Result<Target<'_>, Failure> {
+        if path == Path::new("-") {
+            if json {
+                let why = "--json needs standard output for itself; give a file's name";
+                return Err(Failure::usage("--output -", why));
+            }
+            if io::stdout().is_terminal() {
+                let why = "a filter is no text for a terminal; give a file's name, or a pipe";
+                return Err(Failure::usage("--output -", why));
+            }
+            return Ok(Target::Stdout);
+        }
+        let target = Target::File { path, force };
+        target.refuse_to_overwrite()?;
+        Ok(target)
+    }
+
+    fn refuse_to_overwrite(&self) -> Result<(), Failure> {
+        let Target::File { path, force } = self else {
+            return Ok(());
+        };
+        match path.metadata() {
+            Ok(meta) if !meta.is_file() => {
+                let why = "not a regular file; choose another name";
+                Err(Failure::io(self.name(), why))
+            }
+            Ok(_) if !force => {
+                let why = "the file exists; --force replaces it";
+                Err(Failure::usage(self.name(), why))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What to call it in messages.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Target::Stdout => "standard output".to_string(),
+            Target::File { path, .. } => path.display().to_string(),
+        }
+    }
+
+    /// Writes the filter: whole, or not at all.
+    pub(crate) fn write(&self, filter: &Keyed<AnyFilter>) -> Result<(), Failure> {
+        match self {
+            Target::Stdout => output::deliver(&filter.to_bytes()),
+            Target::File { path, .. } => {
+                // Again: reading the keys may have taken hours.
+                self.refuse_to_overwrite()?;
+                interrupt::save(filter, path).map_err(|e| Failure::io(self.name(), e))
+            }
+        }
+    }
+}
+
+/// Below this, a thread costs more than it saves.
+const WORTH_A_THREAD: usize = 1 << 18;
+
+/// Opens a filter anew from the bytes that will be its file, and looks up every hash in it.
+pub(crate) fn verified(
+    filter: Keyed<AnyFilter>,
+    hashes: &[u64],
+    threads: usize,
+    what: &str,
+) -> Result<Keyed<AnyFilter>, Failure> {
+    let (bytes, hashing) = (filter.to_bytes(), *filter.hashing());
+    drop(filter);
+    let filter: Keyed<AnyFilter> =
+        Keyed::open_with(bytes, &hashing).map_err(|_| Failure::verification(what))?;
+    let share = hashes.len().div_ceil(threads).max(WORTH_A_THREAD);
+    let inner = filter.filter();
+    let all = std::thread::scope(|scope| {
+        let look = |hashes| scope.spawn(move || holds_all(inner, hashes));
+        let threads: Vec<_> = hashes.chunks(share).map(look).collect();
+        threads
+            .into_iter()
+            .all(|thread| thread.join().unwrap_or(false))
+    });
+    match all {
+        true => Ok(filter),
+        false => Err(Failure::verification(what)),
+    }
+}
+
+/// Whether a filter contains every one of these.
+fn holds_all(filter: &AnyFilter, hashes: &[u64]) -> bool {
+    let mut found = [false; 1024];
+    hashes.chunks(found.len()).all(|hashes| {
+        let found = &mut found[..hashes.len()];
+        filter.contains_batch(hashes, found);
+        !found.contains(&false)
+    })
+}
+
+/// A filter in a line.
+pub(crate) fn summary(filter: &Keyed<AnyFilter>) -> String {
+    let (keys, bytes) = (filter.filter().len(), filter.file_len());
+    let per_key = output::bits_per_key(bytes, keys)
+        .map(|bits| format!(" ({bits} bits per key)"))
+        .unwrap_or_default();
+    let kind = filter.filter().name();
+    let rate = output::rate(filter.filter().fpr());
+    format!("{kind}, {keys} keys, {bytes} bytes{per_key}, false positives {rate}")
+}
+
+#[cfg(test)]
+mod tests {
+    use tamis::{Config, Hashing};
+
+    use super::*;
+    use crate::choice;
+
+    #[test]
+    fn verification_misses_no_key() {
+        let mut hashes: Vec<u64> = (1..=600_000u64)
+            .map(|i| Hashing::default().hash(&i))
+            .collect();
+        let config = Config::new(0).fpr(1e-6);
+        for hashing in [Hashing::default(), Hashing::secret([7; 16]).withheld()] {
+            let built = || choice::build(&config, hashing, &mut hashes.clone()).unwrap();
+            assert!(verified(built(), &hashes, 3, "f").is_ok());
+            let missing = [&hashes[..], &[12345]].concat();
+            assert!(verified(built(), &missing, 3, "f").is_err());
+        }
+        hashes.clear();
+    }
+}

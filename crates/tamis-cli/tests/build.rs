@@ -1,0 +1,274 @@
+//! `tamis build`: every kind, every option.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod common;
+
+use serde_json::Value;
+use tamis::KINDS;
+
+use common::{Room, numbers};
+
+#[test]
+fn every_kind_passes_every_key_that_it_was_built_from() {
+    let room = Room::new();
+    let keys = numbers(0..1000);
+    room.put("keys.txt", &keys);
+    for kind in KINDS {
+        let file = format!("{}.tamis", kind.name);
+        room.run(["build", "keys.txt", "-o", &file, "--kind", kind.name])
+            .exits(0)
+            .prints("")
+            .says_nothing();
+        room.run(["check", &file, "keys.txt"])
+            .exits(0)
+            .prints(&keys);
+        let info = room.run(["info", &file, "--json"]).exits(0).json();
+        assert_eq!(info["kind"], kind.name);
+        assert_eq!(info["keys"], 1000);
+        assert_eq!(info["warnings"], Value::Array(vec![]));
+    }
+}
+
+#[test]
+fn keys_come_from_a_file_or_a_pipe_and_filters_go_to_either() {
+    let room = Room::with_filter(b"a\nb\n");
+    let bytes = room.get("keys.tamis");
+    for args in [
+        &["build", "keys.txt", "-o", "-"][..],
+        &["build", "-", "-o", "-"],
+        &["build", "-o", "-"],
+    ] {
+        room.feed(b"a\nb\n", args).exits(0).prints(&bytes);
+    }
+    room.feed(&bytes, ["info", "-"]).exits(0);
+    room.feed(&bytes, ["check", "-", "keys.txt"])
+        .exits(0)
+        .prints("a\nb\n");
+}
+
+#[test]
+fn the_same_set_makes_the_same_file() {
+    let room = Room::new();
+    let build = |keys: &[u8]| room.feed(keys, ["build", "-o", "-"]).exits(0).0.stdout;
+    let expected = build(b"a\nb\nc\n");
+    for keys in [
+        &b"c\nb\na\n"[..],
+        b"a\nb\nc",
+        b"a\r\nb\r\nc\r\n",
+        b"\na\n\n\r\nb\nc\n\n",
+        b"a\na\na\nb\nc\nc\n",
+    ] {
+        assert!(build(keys) == expected, "{keys:?}");
+    }
+    assert!(build(b"a\nb\n") != expected);
+}
+
+#[test]
+fn a_key_repeated_a_thousand_times_counts_once_in_every_kind() {
+    let room = Room::new();
+    let keys = b"again\n".repeat(1000);
+    for kind in KINDS {
+        let args = ["build", "-o", "f", "--force", "--json", "--kind", kind.name];
+        let report = room.feed(&keys, args).exits(0).json();
+        assert_eq!(report["keys"], 1, "{}", kind.name);
+    }
+}
+
+#[test]
+fn the_rate_and_the_capacity_choose_the_kind() {
+    let room = Room::new();
+    for (args, kind) in [
+        (&[][..], "binary_fuse8"),
+        (&["--fpr", "0.001"], "binary_fuse16"),
+        (&["--fpr", "1e-7"], "binary_fuse32"),
+        (&["--capacity", "3"], "binary_fuse8"),
+        (&["--capacity", "4"], "split_block"),
+        (&["--kind", "cuckoo:bits=12,fpr=0.02"], "cuckoo"),
+        (&["--kind", "capacity=9"], "split_block"),
+    ] {
+        let args = [&["build", "-o", "f", "--force", "--json"], args].concat();
+        let report = room.feed(b"a\nb\nc\n", &args).exits(0).json();
+        assert_eq!(report["kind"], kind, "{args:?}");
+    }
+}
+
+#[test]
+fn the_seed_is_part_of_the_file() {
+    let room = Room::new();
+    let report = room.feed(b"a\n", ["build", "-o", "f", "--seed", "7", "--verbose"]);
+    assert!(report.exits(0).stderr().contains("1 keys"));
+    let info = room.run(["info", "f", "--json"]).json();
+    assert_eq!(info["hashing"]["seed"], 7);
+    room.feed(b"a\nb\n", ["check", "f"]).exits(0).prints("a\n");
+}
+
+#[test]
+fn a_rate_that_is_none_is_refused_before_reading() {
+    let room = Room::new();
+    for fpr in ["0", "-0", "NaN", "2", "1", "-1", "inf", "5e-324x", ""] {
+        // The input file does not exist, and is not what is complained of.
+        let said = room
+            .run(["build", "absent", "-o", "f", "--fpr", fpr])
+            .exits(2)
+            .stderr();
+        assert!(said.contains("--fpr"), "{said}");
+        room.run([
+            "build",
+            "absent",
+            "-o",
+            "f",
+            "--kind",
+            &format!("bloom:fpr={fpr}"),
+        ])
+        .exits(2);
+    }
+    room.feed(b"a\n", ["build", "-o", "f", "--fpr", "5e-324"])
+        .exits(2)
+        .complains(&["f: ", "64-bit hash"]);
+}
+
+#[test]
+fn a_capacity_beyond_reach_is_refused_at_once_for_every_kind() {
+    let room = Room::new();
+    let capacity = u64::MAX.to_string();
+    for kind in KINDS.iter().map(|kind| kind.name).chain([""]) {
+        let args = ["build", "-o", "f", "--capacity", &capacity, "--kind", kind];
+        room.feed(b"a\n", args).exits(2).complains(&["f: "]);
+    }
+    assert!(room.names().is_empty());
+}
+
+#[test]
+fn an_existing_file_stays_without_force() {
+    let room = Room::with_filter(b"a\n");
+    room.put("precious", b"precious");
+    room.run(["build", "keys.txt", "-o", "precious"])
+        .exits(2)
+        .complains(&["precious", "--force"]);
+    assert_eq!(room.get("precious"), b"precious");
+    room.run(["build", "keys.txt", "-o", "precious", "--force"])
+        .exits(0);
+    assert_eq!(room.get("precious"), room.get("keys.tamis"));
+    assert_eq!(room.names(), ["keys.tamis", "keys.txt", "precious"]);
+}
+
+#[test]
+fn no_keys_make_a_filter_of_nothing() {
+    let room = Room::new();
+    for kind in KINDS {
+        for keys in [&b""[..], b"\n\r\n\n"] {
+            let args = ["build", "-o", "f", "--force", "--json", "--kind", kind.name];
+            assert_eq!(room.feed(keys, args).exits(0).json()["keys"], 0);
+            room.feed(b"a\n\n", ["check", "f"]).exits(1).prints("");
+            room.run(["info", "f"]).exits(0);
+        }
+    }
+    room.put("empty", b"");
+    room.feed(b"a\n", ["check", "empty"])
+        .exits(1)
+        .complains(&["empty: warning"]);
+}
+
+/// The program may hold about this many keys' hashes, and no more.
+const LITTLE: &str = "256K";
+
+#[test]
+fn keys_beyond_the_memory_go_into_the_filter_as_they_come() {
+    let room = Room::new();
+    let keys = numbers(0..50_000);
+    room.put("keys.txt", &keys);
+    let build = |args: &[&str]| {
+        let args = [
+            &[
+                "build",
+                "-o",
+                "f",
+                "--force",
+                "--json",
+                "--max-memory",
+                LITTLE,
+            ],
+            args,
+        ]
+        .concat();
+        room.feed(&keys, args)
+    };
+    // From a file the number is counted first; a stream needs a capacity, or a kind that grows.
+    for (args, kind, capacity) in [
+        (
+            &["keys.txt", "--kind", "split_block", "--fpr", "0.1"][..],
+            "split_block",
+            50_000,
+        ),
+        (&["keys.txt", "--fpr", "0.2"], "split_block", 50_000),
+        (
+            &["--capacity", "60000", "--fpr", "0.2"],
+            "split_block",
+            60_000,
+        ),
+        (&["--fpr", "0.2"], "scalable", 1),
+    ] {
+        let report = build(args).exits(0).json();
+        assert_eq!(report["kind"], kind, "{args:?}");
+        assert!(report["capacity"].as_u64().unwrap() >= capacity, "{report}");
+        assert!(report["keys"].as_u64().unwrap() <= 50_000, "{report}");
+        room.feed(&keys, ["check", "f", "-c"])
+            .exits(0)
+            .prints("50000\n");
+    }
+    build(&["keys.txt", "--kind", "binary_fuse8"])
+        .exits(2)
+        .complains(&["needs all its keys at once", "--max-memory"]);
+    build(&["--kind", "bloom"])
+        .exits(2)
+        .complains(&["give --capacity"]);
+    build(&["keys.txt", "--kind", "bloom", "--fpr", "1e-6"])
+        .exits(2)
+        .complains(&["half of --max-memory"]);
+    build(&["--kind", "cuckoo", "--capacity", "3000"])
+        .exits(2)
+        .complains(&["full at"]);
+}
+
+#[test]
+fn memory_is_no_matter_where_keys_are_few_or_repeat() {
+    let room = Room::new();
+    let keys = numbers(0..500);
+    let expected = room.feed(&keys, ["build", "-o", "-"]).exits(0).0.stdout;
+    let args = ["build", "-o", "-", "--max-memory", LITTLE];
+    room.feed(&keys, args).exits(0).prints(&expected);
+    room.feed(&keys.repeat(200), args)
+        .exits(0)
+        .prints(&expected);
+}
+
+#[test]
+fn threads_change_nothing() {
+    let room = Room::new();
+    let keys = numbers(0..100_000);
+    let expected = room
+        .feed(&keys, ["build", "-o", "-", "--threads", "1"])
+        .exits(0)
+        .0
+        .stdout;
+    room.feed(&keys, ["build", "-o", "-", "--threads", "3"])
+        .exits(0)
+        .prints(&expected);
+    room.run(["build", "-o", "f", "--threads", "0"]).exits(2);
+    let files: Vec<String> = (0..20).map(|i| format!("part{i}")).collect();
+    for (i, file) in (0..).zip(&files) {
+        room.put(file, &numbers(5000 * i..5000 * (i + 1)));
+    }
+    for threads in ["1", "3", "64"] {
+        let args = ["build", "-o", "-", "--threads", threads].map(str::to_string);
+        room.run([&args[..], &files].concat())
+            .exits(0)
+            .prints(&expected);
+    }
+    room.put("part7", b"\x1F\x8B and nothing more");
+    let args = ["build", "-o", "f", "--threads", "3"].map(str::to_string);
+    room.run([&args[..], &files].concat())
+        .exits(4)
+        .complains(&["part7: "]);
+}

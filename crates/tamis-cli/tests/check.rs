@@ -1,0 +1,195 @@
+//! `tamis check`: what passes, and what is told.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod common;
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::process::Command as Process;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use tamis::{AnyFilter, Config, Keyed};
+
+use common::{Room, numbers, sample};
+
+#[test]
+fn the_sample_visits_pass_as_they_would_through_grep() {
+    let room = Room::new();
+    let (list, visits) = (sample("blocklist.txt"), sample("visits.txt"));
+    let args = ["build".as_ref(), list.as_os_str(), "-o".as_ref()];
+    room.run(
+        [
+            &args[..],
+            &["b.tamis".as_ref(), "--fpr".as_ref(), "1e-9".as_ref()],
+        ]
+        .concat(),
+    )
+    .exits(0);
+    let blocked = fs::read_to_string(&list).unwrap();
+    let blocked: std::collections::HashSet<_> = blocked.lines().collect();
+    let expected: String = fs::read_to_string(&visits)
+        .unwrap()
+        .lines()
+        .filter(|visit| blocked.contains(visit))
+        .map(|visit| format!("{visit}\n"))
+        .collect();
+    assert!(!expected.is_empty());
+    room.run(["check".as_ref(), "b.tamis".as_ref(), visits.as_os_str()])
+        .exits(0)
+        .prints(expected);
+}
+
+#[test]
+fn the_sample_data_is_what_its_script_makes() {
+    let room = Room::new();
+    fs::copy(sample("make.py"), room.path("make.py")).unwrap();
+    let Ok(made) = Process::new("python3").arg(room.path("make.py")).status() else {
+        eprintln!("no python3 here; not tested");
+        return;
+    };
+    assert!(made.success());
+    for name in ["blocklist.txt", "visits.txt"] {
+        assert!(room.get(name) == fs::read(sample(name)).unwrap(), "{name}");
+    }
+}
+
+#[test]
+fn a_list_of_keys_serves_as_a_filter_on_the_spot() {
+    let room = Room::with_filter(&numbers(0..5000));
+    let visits = numbers(2500..50_000);
+    let built = room.feed(&visits, ["check", "keys.tamis"]).exits(0);
+    room.feed(&visits, ["check", "keys.txt"])
+        .exits(0)
+        .prints(&built.0.stdout);
+    room.feed(&visits, ["filter", "keys.txt"])
+        .exits(0)
+        .prints(&built.0.stdout);
+    room.feed(&numbers(0..5000), ["check", "-", "keys.txt", "-c"])
+        .exits(0)
+        .prints("5000\n");
+}
+
+#[test]
+fn invert_prints_exactly_the_other_lines() {
+    let room = Room::with_filter(b"a\nb\n");
+    let lines = b"a\n\nb\r\nc\n\r\nd";
+    room.feed(lines, ["check", "keys.tamis"])
+        .exits(0)
+        .prints("a\nb\r\n");
+    room.feed(lines, ["check", "keys.tamis", "-v"])
+        .exits(0)
+        .prints("\nc\n\r\nd\n");
+}
+
+#[test]
+fn count_quiet_and_json_print_no_lines() {
+    let room = Room::with_filter(b"a\nb\n");
+    let lines = b"a\nc\nb\n";
+    room.feed(lines, ["check", "keys.tamis", "-c"])
+        .exits(0)
+        .prints("2\n");
+    room.feed(lines, ["check", "keys.tamis", "-vc"])
+        .exits(0)
+        .prints("1\n");
+    room.feed(lines, ["check", "keys.tamis", "-q"])
+        .exits(0)
+        .prints("");
+    let counts = room.feed(lines, ["check", "keys.tamis", "--json"]).exits(0);
+    assert_eq!(counts.json()["lines"], 3);
+    assert_eq!(counts.json()["passed"], 2);
+    for option in ["-c", "-q", "--json", "-vq"] {
+        let lines = if option == "-vq" { "a\n" } else { "c\n" };
+        room.feed(lines.as_bytes(), ["check", "keys.tamis", option])
+            .exits(1);
+    }
+}
+
+#[test]
+fn quiet_stops_at_the_first_line_that_passes() {
+    let room = Room::with_filter(b"a\n");
+    let mut child = room.spawn(["check", "keys.tamis", "-q"]);
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(b"a\n").unwrap();
+    // The input stays open; only stopping early lets this return.
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_slow_pipe_is_answered_line_by_line() {
+    let room = Room::with_filter(b"a\n");
+    let mut child = room.spawn(["check", "keys.tamis"]);
+    let mut input = child.stdin.take().unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    let (send, answer) = mpsc::channel();
+    thread::spawn(move || {
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        send.send(line).unwrap();
+    });
+    input.write_all(b"x\na\nhalf").unwrap();
+    let answer = answer.recv_timeout(Duration::from_secs(30)).unwrap();
+    assert_eq!(answer, "a\n");
+    drop(input);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn no_line_that_passes_is_exit_code_1() {
+    let room = Room::with_filter(b"a\n");
+    for input in [&b""[..], b"\n", b"zebra\n", b"zebra"] {
+        room.feed(input, ["check", "keys.tamis"])
+            .exits(1)
+            .prints("")
+            .says_nothing();
+    }
+}
+
+#[test]
+fn an_empty_line_holds_no_key_even_for_a_filter_that_has_the_empty_one() {
+    let room = Room::new();
+    let config = Config::new(2).of_kind("bloom");
+    let filter: Keyed<AnyFilter> = Keyed::build(&config, ["", "a"]).unwrap();
+    filter.save(room.path("f")).unwrap();
+    room.feed(b"\n\r\n", ["check", "f"]).exits(1).prints("");
+    room.feed(b"\n", ["check", "f", "-v"]).exits(0).prints("\n");
+}
+
+#[test]
+fn exact_keys_leave_no_false_positive_and_tell_their_rate() {
+    let room = Room::with_filter(&numbers(0..20_000));
+    let (keys, visits) = (numbers(0..20_000), numbers(19_000..119_000));
+    let exact = ["check", "keys.tamis", "--exact", "keys.txt"];
+    let ran = room
+        .feed(&visits, exact)
+        .exits(0)
+        .prints(numbers(19_000..20_000));
+    let said = ran.stderr();
+    assert!(
+        said.starts_with("tamis: false positives: ") && said.contains("of 99000 records"),
+        "{said}"
+    );
+    let report = room
+        .feed(&visits, [&exact[..], &["--json"]].concat())
+        .exits(0)
+        .json();
+    let (wrong, rate) = (
+        report["false_positives"].as_u64().unwrap(),
+        report["measured_fpr"].as_f64().unwrap(),
+    );
+    // 1 in 256 of 99000 is 387, with a standard deviation of 20.
+    assert!((287..487).contains(&wrong), "{wrong}");
+    assert!((rate - wrong as f64 / 99_000.0).abs() < 1e-12);
+    room.feed(&visits, [&exact[..], &["-v", "-c"]].concat())
+        .exits(0)
+        .prints("99000\n");
+    room.feed(&keys, [&exact[..], &["-c"]].concat())
+        .exits(0)
+        .prints("20000\n");
+    room.feed(b"", ["check", "keys.tamis", "--exact", "-"])
+        .exits(2);
+    room.feed(b"x\n", ["check", "keys.tamis", "--exact", "absent"])
+        .exits(4);
+}

@@ -1,0 +1,144 @@
+//! A room for a test, and the program run in it.
+
+#![allow(
+    dead_code,
+    clippy::unwrap_used,
+    reason = "each test uses a part; a test that cannot go on has failed"
+)]
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command as Process, Output, Stdio};
+
+use assert_cmd::{Command, cargo_bin, cargo_bin_cmd};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A directory of its own for a test, and the program run in it.
+pub(crate) struct Room(pub(crate) TempDir);
+
+impl Room {
+    pub(crate) fn new() -> Room {
+        Room(tempfile::tempdir().unwrap())
+    }
+
+    /// With `keys.txt` and the filter of it, `keys.tamis`.
+    pub(crate) fn with_filter(keys: &[u8]) -> Room {
+        let room = Room::new();
+        room.put("keys.txt", keys);
+        room.run(["build", "keys.txt", "-o", "keys.tamis"]).exits(0);
+        room
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub(crate) fn put(&self, name: &str, bytes: &[u8]) {
+        fs::write(self.path(name), bytes).unwrap();
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Vec<u8> {
+        fs::read(self.path(name)).unwrap()
+    }
+
+    /// The names of all files, hidden ones too.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let mut names: Vec<_> = fs::read_dir(self.0.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    pub(crate) fn command(&self) -> Command {
+        let mut command = cargo_bin_cmd!("tamis");
+        command.current_dir(self.0.path());
+        command
+    }
+
+    pub(crate) fn run<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Ran {
+        self.feed(b"", args)
+    }
+
+    pub(crate) fn feed<A: AsRef<OsStr>>(
+        &self,
+        input: &[u8],
+        args: impl IntoIterator<Item = A>,
+    ) -> Ran {
+        let mut command = self.command();
+        Ran(command.args(args).write_stdin(input).output().unwrap())
+    }
+
+    pub(crate) fn spawn<A: AsRef<OsStr>>(
+        &self,
+        args: impl IntoIterator<Item = A>,
+    ) -> std::process::Child {
+        Process::new(cargo_bin!("tamis"))
+            .args(args)
+            .current_dir(self.0.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    }
+}
+
+pub(crate) struct Ran(pub(crate) Output);
+
+impl Ran {
+    #[track_caller]
+    pub(crate) fn exits(self, code: i32) -> Ran {
+        assert_eq!(self.0.status.code(), Some(code), "{:?}", self.0);
+        self
+    }
+
+    #[track_caller]
+    pub(crate) fn prints(self, out: impl AsRef<[u8]>) -> Ran {
+        assert!(self.0.stdout == out.as_ref(), "{:?}", self.0);
+        self
+    }
+
+    /// One line on standard error, in the program's form, that contains every one of these.
+    #[track_caller]
+    pub(crate) fn complains(self, parts: &[&str]) -> Ran {
+        let said = self.stderr();
+        assert!(said.starts_with("tamis: "), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+        for part in parts {
+            assert!(said.contains(part), "no {part:?} in {said}");
+        }
+        self
+    }
+
+    #[track_caller]
+    pub(crate) fn says_nothing(self) -> Ran {
+        assert_eq!(self.stderr(), "");
+        self
+    }
+
+    pub(crate) fn stderr(&self) -> String {
+        String::from_utf8(self.0.stderr.clone()).unwrap()
+    }
+
+    pub(crate) fn stdout(&self) -> String {
+        String::from_utf8(self.0.stdout.clone()).unwrap()
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.0.stdout).unwrap()
+    }
+}
+
+pub(crate) fn sample(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../examples/data")
+        .join(name)
+}
+
+pub(crate) fn numbers(range: std::ops::Range<u32>) -> Vec<u8> {
+    range.flat_map(|i| format!("{i}\n").into_bytes()).collect()
+}

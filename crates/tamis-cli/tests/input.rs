@@ -1,0 +1,357 @@
+//! The shapes of input: what the key is in each, for every verb that reads keys.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod common;
+
+use std::io::Write;
+
+use tamis::{AnyFilter, Config, Key, Keyed};
+
+use common::{Room, numbers};
+
+/// That a filter built by these arguments holds exactly the keys that the library says.
+#[track_caller]
+fn holds<K: Key>(room: &Room, args: &[&str], keys: &[K]) {
+    let build = [&["build", "-o", "f", "--force", "--fpr", "1e-9"], args].concat();
+    room.run(&build).exits(0).says_nothing();
+    let config = Config::new(0).of_kind("binary_fuse32").fpr(1e-9);
+    let expected: Keyed<AnyFilter> = Keyed::build(&config, keys).unwrap();
+    assert!(room.get("f") == expected.to_bytes(), "{args:?}");
+}
+
+#[test]
+fn nul_records_may_hold_line_ends() {
+    let room = Room::new();
+    room.put("keys", b"a\nb\0c\r\0\0d");
+    holds(&room, &["keys", "-0"], &["a\nb", "c\r", "d"]);
+    room.feed(b"d\0x\0a\nb", ["check", "f", "-0"])
+        .exits(0)
+        .prints("d\0a\nb\0");
+}
+
+#[test]
+fn a_field_is_found_by_number_or_by_name() {
+    let room = Room::new();
+    let text =
+        "id,\"full name\"\r\n1,\"Doe, Jane\"\r\n2,\"say \"\"hi\"\"\"\r\n3,\"two\nlines\"\r\n4\r\n";
+    room.put("t.csv", text.as_bytes());
+    holds(&room, &["t.csv", "-f", "id"], &["1", "2", "3", "4"]);
+    holds(
+        &room,
+        &["t.csv", "-f", "1", "--header"],
+        &["1", "2", "3", "4"],
+    );
+    holds(&room, &["t.csv", "-f1"], &["id", "1", "2", "3", "4"]);
+    room.put("t.tsv", b"a\t\"b\nc\t\"d\n");
+    holds(&room, &["t.tsv", "-d", "tab", "-f", "2"], &["\"b", "\"d"]);
+    holds(&room, &["t.tsv", "-d", "\\t", "-f", "1"], &["a", "c"]);
+    room.put("passwd", b"root:x:0\nbin:x:1\n");
+    holds(&room, &["passwd", "-d:", "-f1"], &["root", "bin"]);
+
+    let build = ["build", "t.csv", "-o", "f", "--force", "-f", "full name"];
+    room.run(build)
+        .exits(0)
+        .complains(&["warning", "1 records have no such field"]);
+    room.run(["check", "f", "t.csv", "--field", "full name"])
+        .exits(0)
+        .prints(text.strip_suffix("4\r\n").unwrap())
+        .complains(&["1 records"]);
+    room.feed(b"id,full name\n9,Jim\n", ["check", "f", "-f", "full name"])
+        .exits(1)
+        .prints("id,full name\n");
+    room.feed(b"x,y\n", ["check", "f", "-f", "full name"])
+        .exits(2)
+        .complains(&["no field is named `full name`; there are: x, y"]);
+    room.run(["build", "t.csv", "-o", "g", "-d", ";"]).exits(2);
+    room.run(["build", "t.csv", "-o", "g", "-f1", "-d", "::"])
+        .exits(2);
+}
+
+#[test]
+fn a_json_path_gives_text_and_numbers() {
+    let room = Room::new();
+    let lines = concat!(
+        "{\"user\": {\"id\": \"a\\u00e9\"}}\n",
+        "{\"user\": {\"id\": 42}, \"x\": [1]}\r\n",
+        "\n",
+        "{\"user\": {\"id\": true}}",
+    );
+    room.put("t.jsonl", lines.as_bytes());
+    holds(
+        &room,
+        &["t.jsonl", "--json-key", "user.id"],
+        &["aé", "42", "true"],
+    );
+    holds(
+        &room,
+        &["t.jsonl", "--json-key", "/user/id"],
+        &["aé", "42", "true"],
+    );
+    room.feed(
+        b"{\"user\":{\"id\":42}}\n{}\n{\n",
+        ["check", "f", "--json-key", "user.id"],
+    )
+    .exits(0)
+    .prints("{\"user\":{\"id\":42}}\n");
+    let said = room
+        .feed(b"{\n{}\n", ["check", "f", "--json-key", "user.id"])
+        .exits(1)
+        .stderr();
+    assert!(
+        said.contains("1 records cannot be read, the first of them record 1: this is not JSON")
+    );
+    // To build from, what cannot be read is an error: a key would be missing.
+    room.feed(b"{\"k\":1}\n{\n", ["build", "-o", "g", "--json-key", "k"])
+        .exits(4)
+        .complains(&["standard input: record 2: this is not JSON"]);
+    room.run(["build", "t.jsonl", "-o", "g", "--json-key", "a", "-f1"])
+        .exits(2);
+}
+
+#[test]
+fn hexadecimal_and_whole_numbers_are_what_they_stand_for() {
+    let room = Room::new();
+    room.put("pwned", b"00FF:3\nabCD:1\n");
+    let keys: [&[u8]; 2] = [&[0, 255], &[0xAB, 0xCD]];
+    holds(&room, &["pwned", "-d:", "-f1", "--hex"], &keys);
+    room.put("numbers", b"7\n-1\n18446744073709551615\n 8 \n");
+    holds(&room, &["numbers", "--int"], &[7, u64::MAX, 8]);
+    for (option, bad) in [
+        ("--hex", &b"00\n0g\n"[..]),
+        ("--hex", b"00\nabc\n"),
+        ("--int", b"1\n1.5\n"),
+    ] {
+        room.feed(bad, ["build", "-o", "g", option])
+            .exits(4)
+            .complains(&["standard input: record 2: "]);
+        room.feed(bad, ["check", "f", option, "-c"])
+            .complains(&["record 2"]);
+    }
+    room.feed(b"8\nx\n9\n", ["check", "f", "--int"])
+        .exits(0)
+        .prints("8\n");
+}
+
+#[test]
+fn canonical_kmers_are_the_keys_of_sequences() {
+    let room = Room::new();
+    room.put("g.fa", b">one\nAACCG\nTN\n>two\naac\n");
+    // AACC ACCG CCGT(=ACGG) CGT? k=4: AACC, ACCG, CCGT; AACC = 0,0,1,1.
+    let code = |kmer: &str| {
+        kmer.bytes().fold(0u64, |n, b| {
+            n << 2 | "ACGT".bytes().position(|x| x == b).unwrap() as u64
+        })
+    };
+    holds(
+        &room,
+        &["g.fa", "--kmer", "4"],
+        &[code("AACC"), code("ACCG"), code("ACGG")],
+    );
+    let reads = "@hit\nGGTTA\n+\nIIIII\n@miss\nTTTTT\n+\nIIIII\n";
+    room.feed(reads.as_bytes(), ["check", "f", "--kmer", "4"])
+        .exits(0)
+        .prints("@hit\nGGTTA\n+\nIIIII\n");
+    room.feed(
+        reads.as_bytes(),
+        ["check", "f", "--kmer", "4", "--share", "0.9", "-c"],
+    )
+    .exits(1)
+    .prints("0\n");
+    let long = "ACGTTGCA".repeat(5);
+    room.put("long.fq", format!("@r\n{long}\n+\n{long}\n").as_bytes());
+    holds(
+        &room,
+        &["long.fq", "--kmer", "40"],
+        &[long.as_str().min("TGCAACGT".repeat(5).as_str())],
+    );
+    room.feed(b"ACGT\n", ["build", "-o", "g", "--kmer", "4"])
+        .exits(4)
+        .complains(&["neither FASTA nor FASTQ"]);
+    room.feed(b"@r\nACGT\n+\n", ["build", "-o", "g", "--kmer", "4"])
+        .exits(4)
+        .complains(&["cut short"]);
+    room.run(["build", "g.fa", "-o", "g", "--kmer", "0"])
+        .exits(2);
+}
+
+#[test]
+fn compressed_files_are_read_as_they_are() {
+    let room = Room::with_filter(&numbers(0..3000));
+    let (keys, expected) = (room.get("keys.txt"), room.get("keys.tamis"));
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(&keys).unwrap();
+    let mut xz = liblzma::write::XzEncoder::new(Vec::new(), 1);
+    xz.write_all(&keys).unwrap();
+    let packed = [
+        gzip.finish().unwrap(),
+        xz.finish().unwrap(),
+        zstd::encode_all(&keys[..], 1).unwrap(),
+    ];
+    for bytes in packed {
+        room.put("packed", &bytes);
+        room.run(["build", "packed", "-o", "-"])
+            .exits(0)
+            .prints(&expected);
+        room.feed(&bytes, ["build", "-o", "-"])
+            .exits(0)
+            .prints(&expected);
+        room.run(["check", "keys.tamis", "packed"])
+            .exits(0)
+            .prints(&keys);
+        room.run(["check", "packed", "keys.txt", "-c"])
+            .exits(0)
+            .prints("3000\n");
+        room.put("cut", &bytes[..bytes.len() - 5]);
+        room.run(["build", "cut", "-o", "g"])
+            .exits(4)
+            .complains(&["cut: "]);
+        room.run(["check", "keys.tamis", "cut", "-c"])
+            .exits(4)
+            .complains(&["cut: "]);
+    }
+    assert!(!room.path("g").exists());
+    room.put("f.zst", &zstd::encode_all(&expected[..], 1).unwrap());
+    room.run(["check", "f.zst", "keys.txt"])
+        .exits(0)
+        .prints(&keys);
+    room.run(["info", "f.zst"]).exits(0);
+}
+
+#[test]
+fn several_files_are_one_set() {
+    let room = Room::with_filter(&numbers(0..300));
+    room.put("a", &numbers(0..100));
+    room.put("b", &numbers(50..200));
+    let args = ["build", "a", "b", "-", "-o", "-"];
+    room.feed(&numbers(200..300), args)
+        .exits(0)
+        .prints(room.get("keys.tamis"));
+    room.put("no_end", b"7");
+    room.run(["check", "keys.tamis", "no_end", "no_end", "b", "-c"])
+        .exits(0)
+        .prints("152\n");
+    room.run(["check", "keys.tamis", "no_end", "no_end"])
+        .exits(0)
+        .prints("7\n7\n");
+    room.run(["build", "-", "-", "-o", "g"]).exits(2);
+    room.run(["build", "a", "absent", "-o", "g"])
+        .exits(4)
+        .complains(&["absent"]);
+}
+
+#[cfg(feature = "parquet")]
+mod parquet_files {
+    use std::fs::File;
+    use std::sync::Arc;
+
+    use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int32Type, Int64Type};
+    use parquet::file::properties::WriterProperties;
+    use parquet::file::writer::SerializedFileWriter;
+    use parquet::schema::parser::parse_message_type;
+
+    use super::*;
+
+    fn write(room: &Room) {
+        let schema = "message m {
+            required int64 id;
+            optional binary name (UTF8);
+            required int32 small (UINT_32);
+            required double share;
+            repeated binary tag;
+        }";
+        let schema = Arc::new(parse_message_type(schema).unwrap());
+        let file = File::create(room.path("t.parquet")).unwrap();
+        let properties = Arc::new(WriterProperties::builder().build());
+        let mut out = SerializedFileWriter::new(file, schema, properties).unwrap();
+        for group in 0..2i64 {
+            let mut rows = out.next_row_group().unwrap();
+            let mut column = rows.next_column().unwrap().unwrap();
+            column
+                .typed::<Int64Type>()
+                .write_batch(&[group, -5, 1 << 40], None, None)
+                .unwrap();
+            column.close().unwrap();
+            let mut column = rows.next_column().unwrap().unwrap();
+            let names = [
+                ByteArray::from("ann"),
+                ByteArray::from(if group == 0 { "bob" } else { "eve" }),
+            ];
+            column
+                .typed::<ByteArrayType>()
+                .write_batch(&names, Some(&[1, 0, 1]), None)
+                .unwrap();
+            column.close().unwrap();
+            let mut column = rows.next_column().unwrap().unwrap();
+            column
+                .typed::<Int32Type>()
+                .write_batch(&[-1, 2, 3], None, None)
+                .unwrap();
+            column.close().unwrap();
+            let mut column = rows.next_column().unwrap().unwrap();
+            column
+                .typed::<DoubleType>()
+                .write_batch(&[0.5; 3], None, None)
+                .unwrap();
+            column.close().unwrap();
+            let mut column = rows.next_column().unwrap().unwrap();
+            let tags = [ByteArray::from("x"), ByteArray::from("y")];
+            column
+                .typed::<ByteArrayType>()
+                .write_batch(&tags, Some(&[1, 1, 0, 0]), Some(&[0, 1, 0, 0]))
+                .unwrap();
+            column.close().unwrap();
+            rows.close().unwrap();
+        }
+        out.close().unwrap();
+    }
+
+    #[test]
+    fn the_values_of_a_column_are_keys() {
+        let room = Room::new();
+        write(&room);
+        holds(
+            &room,
+            &["t.parquet", "--column", "name"],
+            &["ann", "bob", "eve"],
+        );
+        room.run(["check", "f", "t.parquet", "--column", "name"])
+            .exits(0)
+            .prints("ann\nbob\nann\neve\n");
+        holds(
+            &room,
+            &["t.parquet", "--column", "id"],
+            &["0", "-5", "1099511627776", "1"],
+        );
+        holds(
+            &room,
+            &["t.parquet", "--column", "id", "--int"],
+            &[0i64, -5, 1 << 40, 1],
+        );
+        holds(
+            &room,
+            &["t.parquet", "--column", "small"],
+            &["4294967295", "2", "3"],
+        );
+        holds(&room, &["t.parquet", "--column", "tag"], &["x", "y"]);
+        let build = |column| room.run(["build", "t.parquet", "-o", "g", "--column", column]);
+        build("nam")
+            .exits(2)
+            .complains(&["no column is named `nam`; there are: id, name"]);
+        build("share").exits(2).complains(&["fractions"]);
+        room.put("cut", &room.get("t.parquet")[..200]);
+        room.run(["build", "cut", "-o", "g", "--column", "id"])
+            .exits(4)
+            .complains(&["cut: "]);
+        room.put("text", b"a\n");
+        room.run(["build", "text", "-o", "g", "--column", "id"])
+            .exits(4)
+            .complains(&["no Parquet file"]);
+        room.feed(
+            &room.get("t.parquet"),
+            ["build", "-o", "g", "--column", "id"],
+        )
+        .exits(2)
+        .complains(&["give an uncompressed file's name"]);
+    }
+}
