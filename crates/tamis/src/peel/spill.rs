@@ -169,7 +169,7 @@ impl Spill {
     /// The files in which the hashes of a shard are.
     fn files(&self, shard: u64) -> RangeInclusive<u64> {
         // Shard s has the hashes from s·2⁶⁴/shards, rounded up, on; file f likewise.
-        let file_of = |hash: u128| (hash * u128::from(FILES) >> 64) as u64;
+        let file_of = |hash: u128| ((hash * u128::from(FILES)) >> 64) as u64;
         let start = |shard: u64| (u128::from(shard) << 64).div_ceil(u128::from(self.shards));
         file_of(start(shard))..=file_of(start(shard + 1) - 1)
     }
