@@ -340,7 +340,6 @@ mod tests {
         {
             let pairs: Vec<Overlap> = (1..=12).map(|seed| pair(seed, common)).collect();
             let mut squares = 0.0;
-            let mut of_ratios = [0.0; 3];
             for overlap in &pairs {
                 let truth = common as f64;
                 let both = overlap.intersection().unwrap();
@@ -363,14 +362,6 @@ mod tests {
                 );
                 assert!(both.keys >= 0.0 && both.keys <= 50_500.0);
                 squares += (both.raw - truth).powi(2) / both.sd.powi(2);
-                let (share, union) = (truth / 50_000.0, 100_000.0 - truth);
-                for (sum, (got, sd, truth)) in of_ratios.iter_mut().zip([
-                    (overlap.dot_corrected(), overlap.dot_corrected_sd(), share),
-                    (overlap.containment(), overlap.containment_sd(), share),
-                    (overlap.jaccard(), overlap.jaccard_sd(), truth / union),
-                ]) {
-                    *sum += ((got.unwrap() - truth) / sd.unwrap()).powi(2);
-                }
                 let near = |got: Option<f64>, truth: f64| (got.unwrap() - truth).abs() < 0.005;
                 assert!(near(overlap.dot_raw(), cosine), "{:?}", overlap.dot_raw());
                 assert!(near(overlap.dot_corrected(), truth / 50_000.0));
@@ -379,10 +370,33 @@ mod tests {
             }
             // χ² of 12 at 1e-4 on both sides.
             assert!((1.9..39.2).contains(&squares), "{common}: {squares}");
-            // Where nothing is in common, the clamped ratios are nearer than their standard error.
-            for (i, sum) in of_ratios.into_iter().enumerate() {
-                let least = if common == 0 && i > 0 { 0.0 } else { 1.9 };
-                assert!((least..39.2).contains(&sum), "{common}, {i}: {sum}");
+        }
+    }
+
+    #[test]
+    fn ratios_scatter_as_their_standard_errors_say() {
+        const PAIRS: u64 = 600;
+        for common in [200u64, 700, 1400] {
+            let mut squares = [0.0; 3];
+            for seed in 1..=PAIRS {
+                let keys = |from: u64| (from..from + 1500).map(move |i| mix64(seed << 32 | i));
+                let ours = of_shape(1 << 14, 5, keys(0));
+                let theirs = of_shape(1 << 14, 5, keys(1500 - common));
+                let overlap = ours.overlap(&theirs).unwrap();
+                let share = common as f64 / 1500.0;
+                let jaccard = common as f64 / (3000 - common) as f64;
+                for (sum, (got, sd, truth)) in squares.iter_mut().zip([
+                    (overlap.dot_corrected(), overlap.dot_corrected_sd(), share),
+                    (overlap.containment(), overlap.containment_sd(), share),
+                    (overlap.jaccard(), overlap.jaccard_sd(), jaccard),
+                ]) {
+                    *sum += ((got.unwrap() - truth) / sd.unwrap()).powi(2);
+                }
+            }
+            // χ² of 600 has the deviation √1200: five of them.
+            for (i, sum) in squares.into_iter().enumerate() {
+                let far = (sum - PAIRS as f64).abs() / (2.0 * PAIRS as f64).sqrt();
+                assert!(far < 5.0, "{common}, ratio {i}: {sum}");
             }
         }
     }
