@@ -88,7 +88,7 @@ pub(crate) fn regenerate() -> Result<(), Failure> {
     }
     let count =
         |kind: &str, operation: &str| counts.get(&(kind.to_string(), operation.to_string()));
-    let mut table = HEAD.to_string();
+    let mut table = String::new();
     for kind in KINDS {
         table += &format!("| `{}` |", kind.name);
         for operation in OPERATIONS {
@@ -98,8 +98,14 @@ pub(crate) fn regenerate() -> Result<(), Failure> {
         }
         table += "\n";
     }
-    let path = root().join("docs/INSTRUCTIONS.md");
-    fs::write(&path, table).map_err(|e| format!("{}: {e}", path.display()))?;
+    // The library advises by the same counts, and cannot read outside its crate.
+    for (path, text) in [
+        ("docs/INSTRUCTIONS.md", &format!("{HEAD}{table}")),
+        ("crates/tamis/src/advise/instructions.md", &table),
+    ] {
+        let path = root().join(path);
+        fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))?;
+    }
     check()
 }
 

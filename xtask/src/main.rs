@@ -1,5 +1,6 @@
 //! `cargo xtask …`: what a shell script would otherwise do.
 
+mod browser;
 mod instructions;
 mod lint;
 mod python;
@@ -11,6 +12,7 @@ use std::process::{Command, ExitCode};
 
 const HELP: &str = "\
 cargo xtask test           set up what the tests need, then run all of them
+cargo xtask browser        look at the page of `tamis report` in a browser (part of `test`)
 cargo xtask lint           formatting, clippy, documentation, house rules
 cargo xtask tables         regenerate the table and the chart of kinds in README.md (measures; takes minutes)
 cargo xtask instructions   regenerate docs/INSTRUCTIONS.md (counts with valgrind; takes minutes)
@@ -23,6 +25,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let result = match arguments.first().map(String::as_str) {
         Some("test") => test::all(),
+        Some("browser") => browser::check(),
         Some("lint") => lint::all(),
         Some("tables") => tables::regenerate(),
         Some("instructions") => instructions::regenerate(),

@@ -9,6 +9,10 @@ const GROWING: &str = "split_block";
 
 /// For a set whose size nobody knows.
 pub(crate) const ENDLESS: &str = "scalable";
+/// For the last keys of a stream.
+pub(crate) const WINDOWED: &str = "sliding";
+/// For so many keys and some more: it never refuses one.
+pub(crate) const CAPPED: &str = "bloom";
 
 /// Refuses at once, before any key is read, what no set of keys could make possible.
 pub(crate) fn check(config: &Config) -> Result<(), BuildError> {

@@ -8,16 +8,18 @@ mod choice;
 mod cmd;
 mod failure;
 mod gather;
+mod health;
 mod input;
 mod interrupt;
 mod output;
 mod progress;
 mod secret;
 mod target;
+mod units;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::failure::Failure;
 
@@ -30,10 +32,12 @@ use crate::failure::Failure;
   tamis build blocklist.txt -o blocklist.tamis    make a filter of a list of keys
   tamis check blocklist.tamis visits.txt          print the visits that are on the list
   tamis info blocklist.tamis                      what is in the file
-  tamis kinds                                     which filters there are",
+  tamis advise --keys 1M --fpr 0.001              which filter suits
+  tamis dedup visits.txt                          each line once",
     after_help = "Exit codes:
-  0  done; check: some record passed
-  1  check: no record passed; remove: no key was held; verify: a key is not held
+  0  done; check, dedup: some record passed
+  1  check, dedup: no record passed; remove: no key was held; verify: a key is not held;
+     advise: no kind suits; bench: no kind could be measured
   2  usage: an argument is wrong
   3  a file is no filter, or a damaged one
   4  reading or writing failed"
@@ -50,8 +54,17 @@ enum Verb {
     Add(cmd::add::Args),
     Remove(cmd::remove::Args),
     Verify(cmd::verify::Args),
+    Merge(cmd::merge::Args),
+    Fold(cmd::fold::Args),
     Info(cmd::info::Args),
+    Diff(cmd::diff::Args),
+    Dedup(cmd::dedup::Args),
     Kinds(cmd::kinds::Args),
+    Advise(cmd::advise::Args),
+    Bench(cmd::bench::Args),
+    Report(cmd::report::Args),
+    Completions(cmd::completions::Args),
+    Man(cmd::man::Args),
 }
 
 fn main() -> ExitCode {
@@ -61,8 +74,17 @@ fn main() -> ExitCode {
         Verb::Add(args) => cmd::add::run(&args),
         Verb::Remove(args) => cmd::remove::run(&args),
         Verb::Verify(args) => cmd::verify::run(&args),
+        Verb::Merge(args) => cmd::merge::run(&args),
+        Verb::Fold(args) => cmd::fold::run(&args),
         Verb::Info(args) => cmd::info::run(&args),
+        Verb::Diff(args) => cmd::diff::run(&args),
+        Verb::Dedup(args) => cmd::dedup::run(&args),
         Verb::Kinds(args) => cmd::kinds::run(&args),
+        Verb::Advise(args) => cmd::advise::run(&args),
+        Verb::Bench(args) => cmd::bench::run(&args),
+        Verb::Report(args) => cmd::report::run(&args),
+        Verb::Completions(args) => cmd::completions::run(&args, Cli::command()),
+        Verb::Man(args) => cmd::man::run(&args, Cli::command()),
     };
     result.unwrap_or_else(Failure::report)
 }

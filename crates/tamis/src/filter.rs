@@ -173,4 +173,9 @@ pub trait Kind: Filter + Clone + Sized {
     fn try_merge(&mut self, _other: &Self) -> Option<Result<(), MergeError>> {
         None
     }
+
+    /// The same keys in half the space, without knowing them, at a higher rate; `None` where the kind cannot.
+    fn try_halve(&self) -> Option<Result<Self, BuildError>> {
+        None
+    }
 }

@@ -116,8 +116,8 @@ impl Hashing {
         }
     }
 
-    /// Whether files carry a secret of this hashing.
-    pub(crate) fn is_in_files(&self) -> bool {
+    /// Whether files carry the secret of this hashing, and are to be kept like one.
+    pub fn is_in_files(&self) -> bool {
         matches!(
             self.0,
             Scheme::Secret {

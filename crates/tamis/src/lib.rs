@@ -32,6 +32,8 @@
 //! | the filters of Bitcoin blocks | [`Bip158`] |
 //! | the bits of a Parquet file | [`SplitBlock256`] |
 //!
+//! [`advise`] ranks all kinds for what you need, with sizes and reasons, and warns where a filter is the wrong tool.
+//!
 //! # Keys or hashes
 //!
 //! [`Keyed`] hashes strings, bytes and integers, the same on every machine ([`Key`], [`Hashing`]). If you have good
@@ -42,6 +44,7 @@
 //! [`Keyed::save`] and [`Keyed::load`] write and read one format for all kinds, described in `docs/FORMAT.md`. A damaged
 //! file is an error, never an answer.
 
+pub mod advise;
 mod bits;
 pub mod bloom;
 mod buf;

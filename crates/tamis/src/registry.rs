@@ -6,6 +6,7 @@
 use std::any::Any;
 use std::fmt;
 
+use crate::bits::mix64;
 use crate::config::{Config, Param};
 use crate::error::{
     BuildError, BuildErrorKind, DecodeError, DecodeErrorKind, MergeError, MergeErrorKind,
@@ -130,6 +131,45 @@ impl KindInfo {
             merge: filter.0.try_merge(&other).is_some(),
         }
     }
+
+    /// Whether filters of this kind outgrow their capacity at the rate that was asked for, and forget nothing. Asked of a
+    /// filter that is filled to eight times its capacity.
+    pub fn grows(&self) -> bool {
+        const CAPACITY: u64 = 1000;
+        let Ok(mut filter) = self.build(&Config::new(CAPACITY), &mut []) else {
+            return false;
+        };
+        let hashes: Vec<u64> = (1..=8 * CAPACITY).map(mix64).collect();
+        let fits = filter
+            .as_insert()
+            .is_some_and(|filter| filter.insert_batch(&hashes).is_ok());
+        // A rate that is measured on the filter's own bits scatters; one of a filter that is too full is far above.
+        fits && !self.window && filter.fpr() <= 1.2 * Config::DEFAULT_FPR
+    }
+
+    /// Whether filters of this kind can be halved, if their size is even ([`AnyFilter::try_halve`]).
+    pub fn halves(&self) -> bool {
+        let filter = self.build(&Config::new(1).fpr(0.5), &mut []);
+        filter.is_ok_and(|filter| filter.try_halve().is_some())
+    }
+
+    /// How many copies of a key filters of this kind tell apart, up to 300; 0 where they do not count. Asked of a filter
+    /// with room for as many.
+    pub fn copies(&self) -> u64 {
+        const MOST: u64 = 300;
+        let Ok(mut filter) = self.build(&Config::new(MOST), &mut []) else {
+            return 0;
+        };
+        let hash = mix64(1);
+        for copies in 1..=MOST {
+            let inserted = filter.as_insert().is_some_and(|f| f.insert(hash).is_ok());
+            let counted = filter.as_count().map(|filter| filter.count(hash));
+            if !inserted || counted != Some(copies) {
+                return copies - 1;
+            }
+        }
+        MOST
+    }
 }
 
 impl fmt::Debug for KindInfo {
@@ -235,6 +275,15 @@ impl AnyFilter {
             .unwrap_or_else(|| Err(MergeErrorKind::Unsupported(ours).into()))
     }
 
+    /// The same keys in half the space, at a higher rate; `None` where the kind cannot.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] when this filter cannot be halved as its kind can: its size is odd.
+    pub fn try_halve(&self) -> Option<Result<AnyFilter, BuildError>> {
+        self.0.try_halve_any()
+    }
+
     /// The filter's shape: every parameter that its file holds, by name.
     pub fn params(&self) -> Vec<(&'static str, ParamValue)> {
         let mut out = Encoder::default();
@@ -336,6 +385,7 @@ trait AnyKind: Filter {
     fn as_count(&self) -> Option<&dyn Count>;
     /// `None` when the kind cannot merge. `other` is of the same kind.
     fn try_merge(&mut self, other: &AnyFilter) -> Option<Result<(), MergeError>>;
+    fn try_halve_any(&self) -> Option<Result<AnyFilter, BuildError>>;
 }
 
 impl<F: Kind> AnyKind for F {
@@ -374,11 +424,28 @@ impl<F: Kind> AnyKind for F {
     fn try_merge(&mut self, other: &AnyFilter) -> Option<Result<(), MergeError>> {
         Kind::try_merge(self, other.downcast_ref()?)
     }
+
+    fn try_halve_any(&self) -> Option<Result<AnyFilter, BuildError>> {
+        Some(Kind::try_halve(self)?.map(AnyFilter::new))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_kind_can_do_is_found_out_by_trying() {
+        let found = |name: &str| kind(name).map(|info| (info.grows(), info.copies()));
+        assert_eq!(found("scalable"), Ok((true, 0)));
+        assert_eq!(found("bloom"), Ok((false, 0)), "overfilled, it errs more");
+        assert_eq!(found("sliding"), Ok((false, 0)), "it forgets");
+        assert_eq!(found("cuckoo"), Ok((false, 8)), "two buckets of four");
+        assert_eq!(found("binary_fuse8"), Ok((false, 0)), "it is static");
+        for info in KINDS {
+            assert_eq!(info.copies() > 0, info.capabilities().count, "{info:?}");
+        }
+    }
 
     #[test]
     fn a_misspelt_kind_is_answered_with_the_nearest_name() {
@@ -391,6 +458,39 @@ mod tests {
             }
         );
         assert!(kind("").is_err());
+    }
+
+    #[test]
+    fn a_half_holds_all_keys_in_half_the_bytes_at_the_rate_that_it_says() {
+        let kinds: Vec<_> = KINDS.iter().filter(|info| info.halves()).collect();
+        assert!(kinds.len() >= 4, "{kinds:?}");
+        let mut hashes: Vec<u64> = (1..=10_000).map(mix64).collect();
+        for info in kinds {
+            // For twice the keys and some, until the size is even.
+            let half = (20_000..20_100).find_map(|capacity| {
+                let filter = info.build(&Config::new(capacity), &mut hashes).unwrap();
+                let half = filter.try_halve()?.ok()?;
+                // Each array starts on a cache line.
+                let twice = 2 * half.size_in_bytes();
+                assert!(twice.abs_diff(filter.size_in_bytes()) < 128, "{info:?}");
+                assert_eq!(half.len(), 10_000);
+                Some(half)
+            });
+            let half = half.unwrap_or_else(|| panic!("{info:?} has no even size"));
+            assert!(hashes.iter().all(|&hash| half.contains(hash)), "{info:?}");
+            let strangers = 200_000;
+            let found = (1..=strangers)
+                .filter(|&i| half.contains(mix64(i << 32)))
+                .count() as u64;
+            let (low, high) = crate::math::binomial_interval(strangers, half.fpr(), 1e-9);
+            assert!(
+                (low..=high).contains(&found),
+                "{info:?}: {found} {}",
+                half.fpr()
+            );
+        }
+        let odd = kind("split_block").unwrap().build(&Config::new(1), &mut []);
+        assert!(odd.unwrap().try_halve().unwrap().is_err(), "one block");
     }
 
     #[test]

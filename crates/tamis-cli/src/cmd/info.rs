@@ -5,16 +5,16 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde_json::{Map, Value, json};
-use tamis::{AnyFilter, Filter, Keyed, ParamValue};
+use tamis::{Filter, Hashing, ParamValue};
 
 use crate::failure::Failure;
 use crate::input::Source;
-use crate::output;
-use crate::target::SCATTER;
+use crate::{health, output};
 
 /// Tell what is in a filter file, and whether it is in good health
 ///
-/// The whole file is verified. Bits per key are those of the file.
+/// The whole file is verified. Bits per key are those of the file; the fill is the share of its capacity that a filter
+/// holds.
 #[derive(clap::Args)]
 #[command(before_help = "Examples:
   tamis info blocklist.tamis
@@ -32,10 +32,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let source = Source::open(Some(&args.file))?;
     let name = source.name.clone();
     let keyed = source.filter()?;
-    let warnings = warnings(&keyed);
+    let warnings = health::warnings(&keyed);
     let (filter, hashing) = (keyed.filter(), keyed.hashing());
     let (keys, bytes) = (filter.len(), keyed.file_len());
     let bits_per_key = output::bits_per_key(bytes, keys);
+    let fill = health::fill(&keyed);
 
     if args.json {
         let shape: Map<String, Value> = filter
@@ -54,12 +55,17 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
             "kind": filter.name(),
             "keys": keys,
             "capacity": keyed.capacity(),
+            "fill": fill,
             "requested_fpr": keyed.requested_fpr(),
             "fpr": filter.fpr(),
             "bytes": bytes,
             "bits_per_key": bits_per_key,
             "shape": shape,
-            "hashing": { "function": hashing.function(), "seed": hashing.seed() },
+            "hashing": {
+                "function": hashing.function(),
+                "seed": hashing.seed(),
+                "policy": seed_policy(hashing),
+            },
             "warnings": warnings,
         }))?;
         return Ok(ExitCode::SUCCESS);
@@ -74,20 +80,26 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         Some(seed) => format!("seed {seed}"),
         None => "under a secret".to_string(),
     };
+    let none = || "-".to_string();
     let mut rows = vec![
         ("file", name),
         ("kind", filter.name().to_string()),
         ("keys", keys.to_string()),
         ("capacity", keyed.capacity().to_string()),
+        (
+            "fill",
+            fill.map_or_else(none, |f| format!("{:.1} %", 100.0 * f)),
+        ),
         ("requested rate", output::rate(keyed.requested_fpr())),
         ("expected rate", output::rate(filter.fpr())),
         ("bytes", bytes.to_string()),
         (
             "bits per key",
-            bits_per_key.map_or("-".to_string(), |b| b.to_string()),
+            bits_per_key.map_or_else(none, |b| b.to_string()),
         ),
         ("shape", shape.join(", ")),
         ("hashing", format!("{}, {seed}", hashing.function())),
+        ("seed policy", seed_policy(hashing).to_string()),
     ];
     if warnings.is_empty() {
         rows.push(("health", "good".to_string()));
@@ -102,24 +114,16 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What the owner of the filter should know. A kind that grows, or that forgets, holds more keys than it was made for and
-/// keeps its rate: only where the rate has suffered is the number of keys at fault.
-fn warnings(keyed: &Keyed<AnyFilter>) -> Vec<String> {
-    let (keys, capacity) = (keyed.filter().len(), keyed.capacity());
-    let (now, requested) = (keyed.filter().fpr(), keyed.requested_fpr());
-    if now <= SCATTER * requested {
-        return Vec::new();
+/// Who knows how keys are hashed, and what follows.
+fn seed_policy(hashing: &Hashing) -> &'static str {
+    match hashing.seed() {
+        Some(0) => {
+            "the default seed: filters of all builders can be merged; not for keys that strangers choose"
+        }
+        Some(_) => {
+            "a seed of the builder's: only filters of the same can be merged; not for keys that strangers choose"
+        }
+        None if hashing.is_in_files() => "a secret that this file holds: keep the file private",
+        None => "a secret that is kept elsewhere",
     }
-    let mut warnings = Vec::new();
-    if keys > capacity {
-        warnings.push(format!(
-            "over capacity: it was made for {capacity} keys and holds {keys}; build a larger one"
-        ));
-    }
-    warnings.push(format!(
-        "false positives: {} are expected now, {} were asked for; build a larger one",
-        output::rate(now),
-        output::rate(requested)
-    ));
-    warnings
 }

@@ -12,7 +12,8 @@ use crate::output;
 /// List the kinds of filters, what each can do, and its parameters
 ///
 /// Every kind is built from keys and looked up. Some also insert keys later, remove them, count how often a key was
-/// inserted, or merge with another filter.
+/// inserted (up to so many copies), merge with another filter, grow beyond their capacity at the same rate, fold to half
+/// their size, or hold a window: the last keys only. What a kind can do is found out by trying.
 #[derive(clap::Args)]
 #[command(before_help = "Examples:
   tamis kinds
@@ -42,25 +43,46 @@ fn as_json(kind: &KindInfo) -> Value {
     json!({
         "kind": kind.name,
         "about": kind.about,
+        "source": kind.source,
         "insert": can.insert,
         "remove": can.remove,
         "count": can.count,
+        "copies": kind.copies(),
         "merge": can.merge,
+        "grow": kind.grows(),
+        "fold": kind.halves(),
+        "window": kind.window,
         "parameters": params,
     })
 }
 
 fn table() -> String {
     let width = KINDS.iter().map(|k| k.name.len()).max().unwrap_or(0);
-    let mut text = format!("{:width$}  insert remove count merge  about\n", "kind");
+    let mut text = format!(
+        "{:width$}  insert remove count merge grow fold window  about\n",
+        "kind"
+    );
     for kind in KINDS {
         let can = kind.capabilities();
-        let [insert, remove, count, merge] =
-            [can.insert, can.remove, can.count, can.merge].map(|can| if can { "yes" } else { "-" });
+        let [insert, remove, merge, grow, fold, window] = [
+            can.insert,
+            can.remove,
+            can.merge,
+            kind.grows(),
+            kind.halves(),
+            kind.window,
+        ]
+        .map(|can| if can { "yes" } else { "-" });
+        // As many copies were tried; more may go.
+        let count = match kind.copies() {
+            0 => "-".to_string(),
+            300.. => "300+".to_string(),
+            copies => copies.to_string(),
+        };
         // Writing to memory does not fail.
         let _ = writeln!(
             text,
-            "{:width$}  {insert:6} {remove:6} {count:5} {merge:5}  {}",
+            "{:width$}  {insert:6} {remove:6} {count:5} {merge:5} {grow:4} {fold:4} {window:6}  {}",
             kind.name, kind.about
         );
         for param in kind.params {

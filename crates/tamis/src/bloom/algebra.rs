@@ -46,7 +46,7 @@ pub struct Estimate {
 
 /// What two Bloom filters have in common; see [`Bloom::overlap`].
 ///
-/// Numbers of keys come with their standard errors, ratios without. Estimates are `None` where a filter that they need has all bits set, so that any number of keys could be in.
+/// Numbers of keys come with their standard errors, and ratios have methods for theirs. Estimates are `None` where a filter that they need has all bits set, so that any number of keys could be in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overlap {
     bits: u64,
@@ -95,14 +95,53 @@ impl Overlap {
         ratio(self.intersection()?.raw, (a * b).sqrt())
     }
 
+    /// The standard error of [`dot_corrected`](Self::dot_corrected).
+    pub fn dot_corrected_sd(&self) -> Option<f64> {
+        let (a, b) = (self.ours()?.raw, self.theirs()?.raw);
+        let (both, root) = (self.intersection()?.raw, (a * b).sqrt());
+        self.sd([
+            (1.0 - both / (2.0 * a)) / root,
+            (1.0 - both / (2.0 * b)) / root,
+            -1.0 / root,
+        ])
+    }
+
     /// The Jaccard index, |A ∩ B| / |A ∪ B|, from the clamped estimates.
     pub fn jaccard(&self) -> Option<f64> {
         Some(ratio(self.intersection()?.keys, self.union()?.keys)?.min(1.0))
     }
 
+    /// The standard error of [`jaccard`](Self::jaccard), as it is before clamping.
+    pub fn jaccard_sd(&self) -> Option<f64> {
+        let (a, b, union) = (self.ours()?.raw, self.theirs()?.raw, self.union()?.raw);
+        self.sd([1.0 / union, 1.0 / union, -(a + b) / union.powi(2)])
+    }
+
     /// The share of our keys that the other has too, |A ∩ B| / |A|, from the clamped estimates.
     pub fn containment(&self) -> Option<f64> {
         ratio(self.intersection()?.keys, self.ours()?.keys)
+    }
+
+    /// The standard error of [`containment`](Self::containment), as it is before clamping.
+    pub fn containment_sd(&self) -> Option<f64> {
+        let (a, b, union) = (self.ours()?.raw, self.theirs()?.raw, self.union()?.raw);
+        self.sd([(union - b) / a.powi(2), 1.0 / a, -1.0 / a])
+    }
+
+    /// The standard error of what changes by these much with |A|, |B| and |A ∪ B|, by the delta method.
+    ///
+    /// With V(x) the variance of an estimate of x keys, two estimates have the covariance V of the number of keys that
+    /// their sets share: V(|A ∩ B|) for A and B, V(|A|) for A and A ∪ B.
+    fn sd(&self, slopes: [f64; 3]) -> Option<f64> {
+        let (a, b, union) = (self.ours()?.raw, self.theirs()?.raw, self.union()?.raw);
+        let variance =
+            |keys: f64| math::bloom_estimate_sd(self.bits, keys.max(0.0), self.k).powi(2);
+        let (v_a, v_b, v_both) = (variance(a), variance(b), variance(a + b - union));
+        let [by_a, by_b, by_union] = slopes;
+        let own = by_a * by_a * v_a + by_b * by_b * v_b + by_union * by_union * variance(union);
+        let shared = by_a * by_b * v_both + by_a * by_union * v_a + by_b * by_union * v_b;
+        let sd = (own + 2.0 * shared).max(0.0).sqrt();
+        sd.is_finite().then_some(sd)
     }
 }
 
@@ -331,6 +370,34 @@ mod tests {
             }
             // χ² of 12 at 1e-4 on both sides.
             assert!((1.9..39.2).contains(&squares), "{common}: {squares}");
+        }
+    }
+
+    #[test]
+    fn ratios_scatter_as_their_standard_errors_say() {
+        const PAIRS: u64 = 600;
+        for common in [200u64, 700, 1400] {
+            let mut squares = [0.0; 3];
+            for seed in 1..=PAIRS {
+                let keys = |from: u64| (from..from + 1500).map(move |i| mix64(seed << 32 | i));
+                let ours = of_shape(1 << 14, 5, keys(0));
+                let theirs = of_shape(1 << 14, 5, keys(1500 - common));
+                let overlap = ours.overlap(&theirs).unwrap();
+                let share = common as f64 / 1500.0;
+                let jaccard = common as f64 / (3000 - common) as f64;
+                for (sum, (got, sd, truth)) in squares.iter_mut().zip([
+                    (overlap.dot_corrected(), overlap.dot_corrected_sd(), share),
+                    (overlap.containment(), overlap.containment_sd(), share),
+                    (overlap.jaccard(), overlap.jaccard_sd(), jaccard),
+                ]) {
+                    *sum += ((got.unwrap() - truth) / sd.unwrap()).powi(2);
+                }
+            }
+            // χ² of 600 has the deviation √1200: five of them.
+            for (i, sum) in squares.into_iter().enumerate() {
+                let far = (sum - PAIRS as f64).abs() / (2.0 * PAIRS as f64).sqrt();
+                assert!(far < 5.0, "{common}, ratio {i}: {sum}");
+            }
         }
     }
 

@@ -48,6 +48,7 @@ use std::ops::{BitAnd, BitOr, Not};
 
 use crate::bits::fastrange;
 use crate::bloom::BitWords;
+use crate::bloom::blocked::halve_blocks;
 use crate::buf::{Buf, Word};
 use crate::config::Config;
 use crate::error::{BuildError, BuildErrorKind, DecodeError, Full, MergeError};
@@ -122,6 +123,18 @@ impl<L: Lane> SplitBlock<L> {
     #[inline(always)]
     pub fn blocks(&self) -> &[[L; LANES]] {
         self.lanes.as_chunks().0
+    }
+
+    /// The same keys in half the blocks, as if they had been inserted there: neighbours are laid over one another. The
+    /// rate rises to that of the new fill.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] when the number of blocks is odd, or memory is short.
+    pub fn halve(&self) -> Result<SplitBlock<L>, BuildError> {
+        let lanes = halve_blocks(&self.lanes)?;
+        let len = self.len;
+        Ok(SplitBlock { lanes, len })
     }
 
     /// The bits that a key sets in its block: this filter's geometry, with [`Lane::block`].
@@ -389,6 +402,10 @@ impl<L: Lane> Kind for SplitBlock<L> {
 
     fn try_merge(&mut self, other: &SplitBlock<L>) -> Option<Result<(), MergeError>> {
         Some(self.merge(other))
+    }
+
+    fn try_halve(&self) -> Option<Result<SplitBlock<L>, BuildError>> {
+        Some(self.halve())
     }
 }
 

@@ -362,6 +362,10 @@ impl Kind for Bloom {
     fn try_merge(&mut self, other: &Bloom) -> Option<Result<(), MergeError>> {
         Some(self.merge(other))
     }
+
+    fn try_halve(&self) -> Option<Result<Bloom, BuildError>> {
+        Some(self.halve())
+    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,109 @@
+//! `tamis fold`: a filter that turned out too large is shrunk, without its keys.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use serde_json::json;
+use tamis::{AnyFilter, BuildError, Config, Filter, KINDS, Keyed};
+
+use crate::failure::{self, Failure};
+use crate::input::Source;
+use crate::target::Target;
+use crate::{output, units};
+
+/// Shrink a filter to half its size, again and again, where its kind allows
+///
+/// The bits of a Bloom filter, and the blocks of a blocked one, can be laid over their neighbours: what is left is the
+/// filter that the same keys would have made at half the size. Its rate is higher, and told. No key is lost.
+///
+/// A filter of an odd number of blocks cannot be halved; nor can other kinds, whose keys must be built anew.
+#[derive(clap::Args)]
+#[command(before_help = "Examples:
+  tamis fold large.tamis -o small.tamis              half the size
+  tamis fold large.tamis -o small.tamis --times 3    an eighth
+  tamis fold large.tamis -o small.tamis --fpr 0.02   as small as the rate allows")]
+pub(crate) struct Args {
+    /// The filter file; - for standard input
+    filter: PathBuf,
+
+    /// The file to write; - for standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+
+    /// How many times to halve it [default: 1]
+    #[arg(long, value_name = "N", conflicts_with = "fpr", value_parser = clap::value_parser!(u32).range(1..64))]
+    times: Option<u32>,
+
+    /// Halve it as long as no more than this share of false positives is expected
+    #[arg(long, value_name = "RATE", value_parser = units::share)]
+    fpr: Option<f64>,
+
+    /// Replace FILE if it exists
+    #[arg(short, long)]
+    force: bool,
+
+    /// Tell what was made as JSON on standard output
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
+    let target = Target::of(&args.output, args.force, args.json)?;
+    let source = Source::open(Some(&args.filter))?;
+    let name = source.name.clone();
+    let keyed = source.filter()?;
+    let mut halves = 0;
+    let mut small = keyed.filter().clone();
+    while args.fpr.is_some() || halves < args.times.unwrap_or(1) {
+        match (half(&small, &name)?, args.fpr) {
+            (Ok(half), Some(most)) if half.fpr() > most => break,
+            (Ok(half), _) => small = half,
+            // As small as it gets is what was asked for.
+            (Err(_), Some(_)) => break,
+            (Err(e), None) => return Err(Failure::usage(name, e)),
+        }
+        halves += 1;
+    }
+    let fpr = small.fpr();
+    // Who folds a filter asks for its new rate.
+    let asked = keyed.requested_fpr().max(fpr).min(1.0 - f64::EPSILON);
+    let config = Config::new(keyed.capacity()).fpr(asked);
+    let folded = Keyed::from_filter(small, *keyed.hashing(), &config)
+        .map_err(|e| Failure::build(&name, &e))?;
+    target.write(&folded)?;
+    if args.json {
+        output::json(&json!({
+            "file": target.name(),
+            "kind": folded.filter().name(),
+            "halved": halves,
+            "keys": folded.filter().len(),
+            "bytes": folded.file_len(),
+            "bytes_before": keyed.file_len(),
+            "fpr": fpr,
+            "fpr_before": keyed.filter().fpr(),
+        }))?;
+    } else {
+        failure::say(&format!(
+            "{}: halved {halves} times, from {} to {} bytes; false positives {}, before {}",
+            target.name(),
+            keyed.file_len(),
+            folded.file_len(),
+            output::rate(fpr),
+            output::rate(keyed.filter().fpr())
+        ));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn half(filter: &AnyFilter, file: &str) -> Result<Result<AnyFilter, BuildError>, Failure> {
+    filter.try_halve().ok_or_else(|| {
+        let can = KINDS.iter().filter(|kind| kind.halves());
+        let can: Vec<_> = can.map(|kind| format!("`{}`", kind.name)).collect();
+        let why = format!(
+            "a `{}` cannot be folded, only {}; build it anew from its keys",
+            filter.name(),
+            can.join(", ")
+        );
+        Failure::usage(file, why)
+    })
+}

@@ -1,0 +1,73 @@
+//! `tamis merge`: several filters become one.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use serde_json::json;
+use tamis::Filter;
+
+use crate::failure::{self, Failure};
+use crate::input::Source;
+use crate::target::Target;
+use crate::{health, output};
+
+/// Unite filters: the result holds every key of each
+///
+/// The filters must be of one kind that merges (see `tamis kinds`), of one shape and one hashing. Make them with the same
+/// --capacity, that of all keys together. A warning tells where the result holds more than it was made for.
+#[derive(clap::Args)]
+#[command(
+    visible_alias = "join",
+    before_help = "Examples:
+  tamis merge monday.tamis tuesday.tamis -o week.tamis
+  tamis merge shards/*.tamis -o all.tamis --force"
+)]
+pub(crate) struct Args {
+    /// The filter files; - for standard input
+    #[arg(required = true, num_args = 2.., value_name = "FILTER")]
+    filters: Vec<PathBuf>,
+
+    /// The file to write; - for standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+
+    /// Replace FILE if it exists
+    #[arg(short, long)]
+    force: bool,
+
+    /// Tell what was made as JSON on standard output
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
+    let target = Target::of(&args.output, args.force, args.json)?;
+    let [first, others @ ..] = args.filters.as_slice() else {
+        return Err(Failure::usage("merge", "needs two filters at least"));
+    };
+    let mut union = Source::open(Some(first))?.filter()?;
+    for path in others {
+        let source = Source::open(Some(path))?;
+        let name = source.name.clone();
+        let other = source.filter()?;
+        union.merge(&other).map_err(|e| Failure::usage(name, e))?;
+    }
+    target.write(&union)?;
+    let warnings = health::warnings(&union);
+    for warning in &warnings {
+        failure::say(&format!("{}: warning: {warning}", target.name()));
+    }
+    if args.json {
+        output::json(&json!({
+            "file": target.name(),
+            "kind": union.filter().name(),
+            "filters": args.filters.len(),
+            "keys": union.filter().len(),
+            "capacity": union.capacity(),
+            "fpr": union.filter().fpr(),
+            "bytes": union.file_len(),
+            "warnings": warnings,
+        }))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,147 @@
+use tamis::{KINDS, KindInfo};
+
+use crate::room::Room;
+
+const BASE: [&str; 5] = ["advise", "--keys", "20k", "--fpr", "0.01"];
+
+fn advise(args: &[&str]) -> serde_json::Value {
+    let room = Room::new();
+    let args = [&BASE[..], args, &["--json"]].concat();
+    room.run(args).exits(0).says_nothing().json()
+}
+
+fn kinds(advice: &serde_json::Value) -> Vec<&str> {
+    let choices = advice["choices"].as_array().unwrap().iter();
+    choices.map(|c| c["kind"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn the_ranked_choice_has_bits_per_key_and_a_reason() {
+    let room = Room::new();
+    let ran = room.run(BASE).exits(0).says_nothing();
+    let text = ran.stdout();
+    let first = text.lines().nth(1).unwrap();
+    assert!(first.trim_start().starts_with("1 split_block "), "{text}");
+    assert!(first.contains("times what its rate needs"), "{text}");
+    let json = advise(&[]);
+    assert_eq!(kinds(&json)[0], "split_block");
+    let chosen = json["choices"].as_array().unwrap();
+    assert!(
+        chosen
+            .iter()
+            .all(|c| c["bits_per_key"].as_f64().unwrap() > 6.6)
+    );
+    assert!(
+        chosen
+            .iter()
+            .all(|c| !c["why"].as_str().unwrap().is_empty())
+    );
+    let refused = json["refused"].as_array().unwrap();
+    assert_eq!(chosen.len() + refused.len(), KINDS.len());
+}
+
+#[test]
+fn each_need_leaves_exactly_the_kinds_that_can() {
+    let inserts = |kind: &KindInfo| kind.capabilities().insert && !kind.window;
+    type Able<'a> = &'a dyn Fn(&KindInfo) -> bool;
+    let cases: [(&str, Able<'_>); 6] = [
+        ("--delete", &|k| inserts(k) && k.capabilities().remove),
+        ("--count", &|k| inserts(k) && k.copies() >= 10),
+        ("--merge", &|k| inserts(k) && k.capabilities().merge),
+        ("--grow", &|k| k.grows()),
+        ("--static", &|k| !k.window),
+        ("--window", &|k| k.window),
+    ];
+    for (need, able) in cases {
+        let advice = advise(&[need]);
+        let listed = kinds(&advice);
+        for kind in KINDS {
+            let is_listed = listed.contains(&kind.name);
+            assert_eq!(is_listed, able(kind), "{need} {kind:?}");
+        }
+    }
+}
+
+#[test]
+fn what_is_advised_can_be_built_and_is_as_large_as_said() {
+    let room = Room::new();
+    let json = advise(&["--static"]);
+    for choice in json["choices"].as_array().unwrap().iter().take(5) {
+        let config = choice["config"].as_str().unwrap();
+        room.filter("f", 0..20_000, &["--kind", config]);
+        let bits = room.run(["info", "f", "--json"]).exits(0).json()["bits_per_key"]
+            .as_f64()
+            .unwrap();
+        let said = choice["bits_per_key"].as_f64().unwrap();
+        // The file has a head; 1 KiB are 0.4 bits a key.
+        assert!(
+            bits >= said - 0.01 && bits < said + 0.5,
+            "{config}: {bits} {said}"
+        );
+    }
+}
+
+#[test]
+fn the_wrong_tool_is_called_so() {
+    let room = Room::new();
+    for (args, parts) in [
+        (
+            &["--hit-rate", "0.0001"][..],
+            &["the Bloom paradox", "99.0 %"][..],
+        ),
+        (&["--hit-rate", "0.99"], &["99 % of the lookups"]),
+        (&["--key-bytes", "1"], &["exact set"]),
+    ] {
+        room.run(BASE.iter().chain(args)).exits(0).says(parts);
+    }
+    room.run(["advise", "--keys", "50"])
+        .exits(0)
+        .says(&["exact set"]);
+    room.run(["advise", "--keys", "1T", "--fpr", "1e-12"])
+        .exits(0)
+        .says(&["64-bit hash"]);
+    let json = room.run(BASE.iter().chain(&["--hit-rate", "0", "--json"]));
+    assert_eq!(json.json()["warnings"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn memory_is_honoured_by_size_or_by_the_lowest_rate() {
+    let room = Room::new();
+    let fits = advise(&["--max-memory", "24000"]);
+    let bytes = |c: &serde_json::Value| c["bytes"].as_f64().unwrap();
+    let choices = fits["choices"].as_array().unwrap();
+    assert!(!choices.is_empty() && choices.iter().all(|c| bytes(c) <= 24_000.0));
+    let args = ["--max-memory", "12000", "--static"];
+    let ran = room.run(BASE.iter().chain(&args)).exits(0);
+    assert!(
+        ran.stderr().contains("lowest rates that fit"),
+        "{}",
+        ran.stderr()
+    );
+}
+
+#[test]
+fn nothing_that_suits_is_exit_code_1_and_usage_2() {
+    let room = Room::new();
+    let all = ["--delete", "--count", "--merge", "--grow"];
+    room.run(BASE.iter().chain(&all))
+        .exits(1)
+        .says(&["no kind"]);
+    for bad in [
+        &["advise"][..],
+        &["advise", "--keys", "many"],
+        &["advise", "--keys", "9", "--fpr", "0"],
+        &["advise", "--keys", "9", "--hit-rate", "2"],
+        &["advise", "--keys", "9", "--miss-cost", "0"],
+        &["advise", "--keys", "9", "--static", "--delete"],
+        &["advise", "--keys", "9", "--max-memory", "small"],
+    ] {
+        room.run(bad).exits(2);
+    }
+    let said = room
+        .run(["advise", "--keys", "9", "--prefer", "sped"])
+        .exits(2);
+    assert!(said.stderr().contains("speed"));
+    let said = room.run(["advise", "--keys", "9", "--delte"]).exits(2);
+    assert!(said.stderr().contains("--delete"));
+}

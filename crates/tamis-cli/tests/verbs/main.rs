@@ -1,0 +1,16 @@
+//! The verbs beside build and check, from outside: what each does, and each of its exit codes.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod advise;
+mod bench;
+mod dedup;
+mod diff;
+mod every;
+mod fold;
+mod info;
+mod kinds;
+mod manual;
+mod merge;
+mod report;
+mod room;

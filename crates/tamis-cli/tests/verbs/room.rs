@@ -1,0 +1,117 @@
+//! A directory of its own for a test, and the program run in it.
+
+#![allow(dead_code, reason = "not every test needs all of it")]
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Output;
+
+use assert_cmd::{Command, cargo_bin_cmd};
+use serde_json::Value;
+use tempfile::TempDir;
+
+pub(crate) struct Room(TempDir);
+
+impl Room {
+    pub(crate) fn new() -> Room {
+        Room(tempfile::tempdir().unwrap())
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub(crate) fn put(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        fs::write(self.path(name), bytes).unwrap();
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Vec<u8> {
+        fs::read(self.path(name)).unwrap()
+    }
+
+    /// Makes the filter NAME of these numbers.
+    pub(crate) fn filter(&self, name: &str, keys: std::ops::Range<u32>, args: &[&str]) {
+        let build = ["build", "-o", name, "--force"];
+        self.feed(numbers(keys), build.iter().chain(args)).exits(0);
+    }
+
+    pub(crate) fn command(&self) -> Command {
+        let mut command = cargo_bin_cmd!("tamis");
+        command.current_dir(self.0.path());
+        command
+    }
+
+    pub(crate) fn run<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Ran {
+        self.feed("", args)
+    }
+
+    pub(crate) fn feed<A: AsRef<OsStr>>(
+        &self,
+        input: impl Into<Vec<u8>>,
+        args: impl IntoIterator<Item = A>,
+    ) -> Ran {
+        let mut command = self.command();
+        Ran(command.args(args).write_stdin(input).output().unwrap())
+    }
+
+    /// A file that starts as a filter and is damaged, for exit code 3.
+    pub(crate) fn damaged(&self) -> &'static str {
+        self.filter("whole", 0..10, &["--kind", "bloom"]);
+        let mut bytes = self.get("whole");
+        let last = bytes.len() - 1;
+        bytes[last / 2] ^= 1;
+        self.put("damaged", bytes);
+        "damaged"
+    }
+}
+
+pub(crate) struct Ran(pub(crate) Output);
+
+impl Ran {
+    #[track_caller]
+    pub(crate) fn exits(self, code: i32) -> Ran {
+        assert_eq!(self.0.status.code(), Some(code), "{:?}", self.0);
+        self
+    }
+
+    #[track_caller]
+    pub(crate) fn prints(self, out: impl AsRef<[u8]>) -> Ran {
+        assert!(self.0.stdout == out.as_ref(), "{:?}", self.0);
+        self
+    }
+
+    /// Standard error has only lines in the program's form, and contains every one of these.
+    #[track_caller]
+    pub(crate) fn says(self, parts: &[&str]) -> Ran {
+        let said = self.stderr();
+        assert!(said.lines().all(|l| l.starts_with("tamis: ")), "{said}");
+        for part in parts {
+            assert!(said.contains(part), "no {part:?} in {said}");
+        }
+        self
+    }
+
+    #[track_caller]
+    pub(crate) fn says_nothing(self) -> Ran {
+        assert_eq!(self.stderr(), "");
+        self
+    }
+
+    pub(crate) fn stderr(&self) -> String {
+        String::from_utf8(self.0.stderr.clone()).unwrap()
+    }
+
+    pub(crate) fn stdout(&self) -> String {
+        String::from_utf8(self.0.stdout.clone()).unwrap()
+    }
+
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.0.stdout).unwrap()
+    }
+}
+
+pub(crate) fn numbers(range: std::ops::Range<u32>) -> Vec<u8> {
+    range.flat_map(|i| format!("{i}\n").into_bytes()).collect()
+}

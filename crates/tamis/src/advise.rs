@@ -1,0 +1,791 @@
+//! Which filter? Every registered kind is asked whether it can do the work and what it takes; those that can are ranked.
+//!
+//! Nothing here knows a kind by name. What a kind can do is found out by trying ([`KindInfo::capabilities`],
+//! [`KindInfo::grows`], [`KindInfo::copies`]); what it takes is the size of one that is built:
+//!
+//! - A kind whose filter is as large empty as full is built empty for all of the keys, which touches no memory, up to
+//!   16 MiB; above that, for so many halves of them that it fits, and the size is multiplied.
+//! - Any other, static or growing, is built from 131 072 keys at most, and the size is multiplied likewise. Static kinds
+//!   waste a few percent less at millions of keys than there.
+//!
+//! Speed is the number of instructions of a lookup in a batch, and of an insertion, as `docs/INSTRUCTIONS.md` has them.
+//! They do not depend on the machine or the day; but out of cache the lines that are read decide, and only a
+//! measurement with your own keys tells (`tamis bench`).
+//!
+//! # When a filter is the wrong tool
+//!
+//! *The Bloom paradox* (Rottenstreich, Keslassy, *The Bloom paradox: when not to use a Bloom filter*, 2012): of all lookups
+//! a share p asks for members. A "yes" is then true with probability p / (p + (1 − p)ε); where ε > p/(1 − p) most are false, and
+//! who believes them would err less often by never asking. [`Needs::hit_rate`] is p. Where a member that is missed costs
+//! more than a stranger that is let through, the bound is that many times higher ([`Needs::miss_cost`]).
+//!
+//! Of few or short keys an exact set is as small and never wrong, and where nearly all lookups are for members a filter
+//! spares nothing. [`Warning`] has the list.
+
+use std::fmt;
+
+use crate::bits::mix64;
+use crate::config::Config;
+use crate::error::{BuildError, BuildErrorKind};
+use crate::filter::Filter;
+use crate::math;
+use crate::registry::{KINDS, KindInfo};
+
+/// What a filter is needed for. Made by [`Needs::new`]; set the fields that apply.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Needs {
+    /// How many keys.
+    pub keys: u64,
+    /// The false-positive rate that is acceptable with all of them in.
+    pub fpr: f64,
+    /// All keys are there when the filter is built, so that kinds without insertion serve too. Of no effect beside
+    /// `remove`, `grow` or `window`, which insert.
+    pub fixed: bool,
+    /// Keys leave again.
+    pub remove: bool,
+    /// How many copies of a key are to be told apart; 0 where nobody counts.
+    pub copies: u64,
+    /// Filters are united without their keys.
+    pub merge: bool,
+    /// The number of keys is not known in advance; `keys` is a first guess.
+    pub grow: bool,
+    /// Only the last `keys` insertions matter.
+    pub window: bool,
+    /// The most memory that it may take, in bytes.
+    pub most_bytes: Option<u64>,
+    /// The share of lookups that ask for members, from 0 to 1.
+    pub hit_rate: Option<f64>,
+    /// How many times worse it is to miss a member than to let a stranger through.
+    pub miss_cost: f64,
+    /// The mean length of a key in bytes.
+    pub key_bytes: Option<f64>,
+    /// What to rank by.
+    pub prefer: Prefer,
+}
+
+/// What a ranking goes by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Prefer {
+    /// Space, weighed with speed: twice the instructions count like 9 % more bits.
+    #[default]
+    Balance,
+    /// Space alone.
+    Space,
+    /// Speed alone.
+    Speed,
+}
+
+impl Needs {
+    /// So many keys at this rate, inserted over time, and nothing else.
+    pub fn new(keys: u64, fpr: f64) -> Needs {
+        Needs {
+            keys,
+            fpr,
+            fixed: false,
+            remove: false,
+            copies: 0,
+            merge: false,
+            grow: false,
+            window: false,
+            most_bytes: None,
+            hit_rate: None,
+            miss_cost: 1.0,
+            key_bytes: None,
+            prefer: Prefer::Balance,
+        }
+    }
+
+    fn inserts(&self) -> bool {
+        !self.fixed || self.remove || self.grow || self.window
+    }
+
+    /// What this kind lacks; `None` if it can do all that is needed.
+    fn lacks(&self, kind: &KindInfo) -> Option<String> {
+        let can = kind.capabilities();
+        if kind.window && !self.window {
+            return Some("it forgets all but the last keys".into());
+        }
+        if self.window && !kind.window {
+            return Some("it does not forget old keys".into());
+        }
+        for (needed, can, lack) in [
+            (self.inserts(), can.insert, "it takes no insertions"),
+            (self.remove, can.remove, "it does not remove"),
+            (self.copies > 0, can.count, "it does not count"),
+            (self.merge, can.merge, "it does not merge"),
+        ] {
+            if needed && !can {
+                return Some(lack.into());
+            }
+        }
+        if self.grow && !kind.grows() {
+            return Some("it does not outgrow its capacity".into());
+        }
+        let copies = if self.copies > 0 { kind.copies() } else { 0 };
+        (copies < self.copies).then(|| format!("it tells {copies} copies of a key apart, no more"))
+    }
+}
+
+/// The answer to [`advise`].
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Advice {
+    /// The kinds that can do all that is needed, the best first.
+    pub choices: Vec<Choice>,
+    /// The others.
+    pub refused: Vec<Refused>,
+    /// Why a filter may be the wrong tool, or the wish beyond reach.
+    pub warnings: Vec<Warning>,
+}
+
+/// A kind that can do all that is needed.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Choice {
+    /// The kind.
+    pub kind: &'static KindInfo,
+    /// What to build it with.
+    pub config: Config,
+    /// What it takes.
+    pub bytes: f64,
+    /// The same per key.
+    pub bits_per_key: f64,
+    /// The rate to expect with all keys in; many kinds can only have some rates, and take one below that asked for.
+    pub fpr: f64,
+    /// Whether the size is that of one that was built for so many keys, and not multiplied.
+    pub exact: bool,
+    /// Instructions of a lookup in a batch, if counted.
+    pub lookup: Option<u32>,
+    /// Instructions of an insertion, if counted.
+    pub insert: Option<u32>,
+    /// Why it stands where it does; empty outside a ranking.
+    pub why: String,
+}
+
+/// A kind that cannot do what is needed.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Refused {
+    /// The kind.
+    pub kind: &'static KindInfo,
+    /// What it lacks.
+    pub why: String,
+}
+
+/// Why a filter may be the wrong tool, or the wish beyond reach. Prints as a sentence.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Warning {
+    /// The Bloom paradox: most answers "yes" are false.
+    Paradox {
+        /// The share of false answers among those that say "yes".
+        false_share: f64,
+        /// The rate below which asking pays.
+        needed: f64,
+    },
+    /// Nearly all lookups are for members, and spare nothing.
+    MostlyHits {
+        /// Their share.
+        hit_rate: f64,
+    },
+    /// A 64-bit hash cannot promise this rate; the advice is for the lowest that it can.
+    HashFloor {
+        /// What was asked for.
+        asked: f64,
+        /// 16·n/2⁶⁴.
+        least: f64,
+    },
+    /// The keys themselves take no more than the smallest filter.
+    Exact {
+        /// The bytes of all keys.
+        keys: f64,
+        /// The bytes of the smallest filter.
+        filter: f64,
+        /// Whether the length of keys is known; otherwise 64-bit hashes stand for them.
+        known: bool,
+    },
+    /// So few keys that a filter gains nothing worth an error.
+    Few {
+        /// The bytes of all keys.
+        bytes: f64,
+    },
+    /// No kind has the rate in that memory; the choices are the lowest rates that fit.
+    Memory {
+        /// The most bytes that it may take.
+        most: u64,
+        /// The bytes that no filter at all can do without.
+        least: f64,
+    },
+    /// No kind can do all of it.
+    Nothing,
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Warning::Paradox {
+                false_share,
+                needed,
+            } => write!(
+                f,
+                "the Bloom paradox: {:.1} % of the answers \"yes\" will be false, as so few lookups ask for members; \
+                 verify them, or take a rate below {needed:.1e}",
+                100.0 * false_share
+            ),
+            Warning::MostlyHits { hit_rate } => write!(
+                f,
+                "{:.0} % of the lookups ask for members, and a filter spares only the others; ask the set itself",
+                100.0 * hit_rate
+            ),
+            Warning::HashFloor { asked, least } => write!(
+                f,
+                "a 64-bit hash cannot promise {asked:.1e} for so many keys; this is for {least:.1e}, the lowest that it can"
+            ),
+            Warning::Exact {
+                keys,
+                filter,
+                known,
+            } => write!(
+                f,
+                "{} take {keys:.0} bytes and the smallest filter {filter:.0}; an exact set is as small, and never wrong",
+                if *known {
+                    "the keys themselves"
+                } else {
+                    "64-bit hashes of the keys"
+                }
+            ),
+            Warning::Few { bytes } => write!(
+                f,
+                "all keys together take about {bytes:.0} bytes, less than a page of memory; keep them in an exact set"
+            ),
+            Warning::Memory { most, least } => write!(
+                f,
+                "no kind that can do this has the rate in {most} bytes ({least:.0} are the least for any filter); \
+                 these are the lowest rates that fit"
+            ),
+            Warning::Nothing => write!(f, "no kind can do all of this; ask for less"),
+        }
+    }
+}
+
+/// Ranks the kinds of filters for a need.
+///
+/// ```
+/// use tamis::advise::{self, Needs};
+///
+/// let mut needs = Needs::new(1_000_000, 0.01);
+/// needs.remove = true;
+/// let advice = advise::advise(&needs)?;
+/// let best = &advice.choices[0];
+/// assert!(best.kind.capabilities().remove && best.fpr <= 0.0101);
+/// println!("{}: {:.1} bits per key; {}", best.config, best.bits_per_key, best.why);
+///
+/// // One lookup in a million asks for a member: then 1 % of false positives drown them.
+/// needs.hit_rate = Some(1e-6);
+/// assert!(matches!(advise::advise(&needs)?.warnings[0], advise::Warning::Paradox { .. }));
+/// # Ok::<(), tamis::BuildError>(())
+/// ```
+///
+/// # Errors
+///
+/// [`BuildError`] when a number is out of its range: the rate, the hit rate, the cost, or the length of keys.
+pub fn advise(needs: &Needs) -> Result<Advice, BuildError> {
+    check(needs)?;
+    let mut warnings = Vec::new();
+    let mut fpr = needs.fpr;
+    let least = 16.0 * math::hash_floor(needs.keys.max(1));
+    if math::hash_is_too_short(needs.keys.max(1), fpr) {
+        let asked = fpr;
+        warnings.push(Warning::HashFloor { asked, least });
+        fpr = least;
+    }
+    if let Some(hit_rate) = needs.hit_rate {
+        warnings.extend(odds(hit_rate, fpr, needs.miss_cost));
+    }
+
+    let (mut choices, mut refused, mut able) = (Vec::new(), Vec::new(), Vec::new());
+    for kind in KINDS {
+        let sized = match needs.lacks(kind) {
+            Some(why) => Err(why),
+            None => {
+                able.push(kind);
+                size(kind, needs.keys, fpr, LARGEST_BUILD).map_err(|e| e.to_string())
+            }
+        };
+        let too_large = |size: &Size| {
+            needs
+                .most_bytes
+                .is_some_and(|most| size.bytes > most as f64)
+        };
+        match sized {
+            Err(why) => refused.push(Refused { kind, why }),
+            Ok(size) if too_large(&size) => {
+                let why = format!("it takes {:.0} bytes", size.bytes);
+                refused.push(Refused { kind, why });
+            }
+            Ok(size) => choices.push(Choice::new(kind, needs.keys, fpr, &size)),
+        }
+    }
+    match needs.most_bytes {
+        Some(most) if choices.is_empty() && !able.is_empty() => {
+            let bits = needs.keys as f64 * math::lower_bound_bits_per_key(fpr);
+            let least = bits / 8.0;
+            warnings.push(Warning::Memory { most, least });
+            choices = able
+                .into_iter()
+                .filter_map(|kind| lowest_rate(kind, needs.keys, most))
+                .collect();
+            choices.sort_by(|a, b| a.fpr.total_cmp(&b.fpr));
+            refused.retain(|refused| choices.iter().all(|c| c.kind.id != refused.kind.id));
+        }
+        _ => rank(&mut choices, needs),
+    }
+    if choices.is_empty() {
+        warnings.push(Warning::Nothing);
+    }
+    explain(&mut choices, needs);
+    warnings.extend(exact_is_better(&choices, needs));
+    Ok(Advice {
+        choices,
+        refused,
+        warnings,
+    })
+}
+
+fn check(needs: &Needs) -> Result<(), BuildError> {
+    if !(needs.fpr > 0.0 && needs.fpr < 1.0) {
+        return Err(BuildErrorKind::Fpr(needs.fpr).into());
+    }
+    let bad = |name, value: f64, expected: &str| Err(BuildError::parameter(name, value, expected));
+    match (needs.hit_rate, needs.key_bytes) {
+        (Some(p), _) if !(0.0..=1.0).contains(&p) => bad("hit_rate", p, "a number from 0 to 1"),
+        (_, Some(len)) if !(len > 0.0 && len.is_finite()) => bad("key_bytes", len, "above 0"),
+        _ if !(needs.miss_cost > 0.0 && needs.miss_cost.is_finite()) => {
+            bad("miss_cost", needs.miss_cost, "above 0")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Above this share of members among the lookups a filter spares next to nothing.
+const MOSTLY: f64 = 0.9;
+
+fn odds(hit_rate: f64, fpr: f64, miss_cost: f64) -> Option<Warning> {
+    if hit_rate > MOSTLY {
+        return Some(Warning::MostlyHits { hit_rate });
+    }
+    let needed = miss_cost * hit_rate / (1.0 - hit_rate);
+    let false_yes = (1.0 - hit_rate) * fpr;
+    let false_share = false_yes / (hit_rate + false_yes);
+    (fpr > needed).then_some(Warning::Paradox {
+        false_share,
+        needed,
+    })
+}
+
+/// A page of memory: a set within it is looked up in no time whatever it is.
+const PAGE: f64 = 4096.0;
+/// What a key takes where nobody said.
+const HASH_BYTES: f64 = 8.0;
+
+fn exact_is_better(choices: &[Choice], needs: &Needs) -> Option<Warning> {
+    let smallest = choices.iter().map(|c| c.bytes).reduce(f64::min)?;
+    let known = needs.key_bytes.is_some();
+    let keys = needs.keys as f64 * needs.key_bytes.unwrap_or(HASH_BYTES);
+    if needs.window || needs.keys == 0 {
+        None
+    } else if smallest >= keys {
+        Some(Warning::Exact {
+            keys,
+            filter: smallest,
+            known,
+        })
+    } else {
+        (keys <= PAGE).then_some(Warning::Few { bytes: keys })
+    }
+}
+
+impl Choice {
+    /// What a filter of this kind takes for so many keys at this rate, whatever it is needed for.
+    ///
+    /// ```
+    /// use tamis::advise::Choice;
+    ///
+    /// let bloom = Choice::of(tamis::kind("bloom")?, 1_000_000, 0.01)?;
+    /// assert!((bloom.bits_per_key - 9.59).abs() < 0.01);
+    /// # Ok::<(), tamis::BuildError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] where the kind cannot have that rate.
+    pub fn of(kind: &'static KindInfo, keys: u64, fpr: f64) -> Result<Choice, BuildError> {
+        let size = size(kind, keys, fpr, LARGEST_BUILD)?;
+        Ok(Choice::new(kind, keys, fpr, &size))
+    }
+
+    fn new(kind: &'static KindInfo, keys: u64, fpr: f64, size: &Size) -> Choice {
+        let [lookup, insert] = instructions(kind.name);
+        Choice {
+            kind,
+            config: Config::new(keys).of_kind(kind.name).fpr(fpr),
+            bytes: size.bytes,
+            bits_per_key: 8.0 * size.bytes / keys.max(1) as f64,
+            fpr: size.fpr,
+            exact: size.exact,
+            lookup,
+            insert,
+            why: String::new(),
+        }
+    }
+
+    /// The instructions that its use takes: those of a lookup, and a quarter of an insertion's where keys come and go.
+    fn work(&self, needs: &Needs) -> Option<f64> {
+        let lookup = f64::from(self.lookup?);
+        match self.insert {
+            Some(insert) if needs.inserts() => Some(lookup + f64::from(insert) / 4.0),
+            _ => Some(lookup),
+        }
+    }
+}
+
+/// `docs/INSTRUCTIONS.md` without its head; `cargo xtask instructions` writes both.
+const INSTRUCTIONS: &str = include_str!("advise/instructions.md");
+
+/// The instructions of a lookup in a batch and of an insertion.
+fn instructions(name: &str) -> [Option<u32>; 2] {
+    let row = INSTRUCTIONS.lines().map(|line| line.split('|'));
+    let row = row.map(|cells| cells.map(|cell| cell.trim().trim_matches('`')));
+    let cells = row.map(Iterator::collect::<Vec<_>>);
+    let cells = cells.into_iter().find(|cells| cells.get(1) == Some(&name));
+    [4, 5].map(|column| cells.as_ref()?.get(column)?.parse().ok())
+}
+
+fn rank(choices: &mut [Choice], needs: &Needs) {
+    let mut known: Vec<f64> = choices.iter().filter_map(|c| c.work(needs)).collect();
+    known.sort_by(f64::total_cmp);
+    // A kind that was not counted yet is taken for an ordinary one.
+    let ordinary = known.get(known.len() / 2).copied().unwrap_or(1.0);
+    let score = |choice: &Choice| {
+        let (bits, work) = (choice.bits_per_key, choice.work(needs).unwrap_or(ordinary));
+        match needs.prefer {
+            Prefer::Balance => (bits * work.powf(0.125), bits),
+            Prefer::Space => (bits, work),
+            Prefer::Speed => (work, bits),
+        }
+    };
+    choices.sort_by(|a, b| {
+        let (a, b) = (score(a), score(b));
+        a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1))
+    });
+}
+
+/// Says of each choice why it stands where it does.
+fn explain(choices: &mut [Choice], needs: &Needs) {
+    let all = choices.len();
+    let smallest = choices.iter().map(|c| c.bytes).reduce(f64::min);
+    let fastest = choices
+        .iter()
+        .filter_map(|c| c.work(needs))
+        .reduce(f64::min);
+    let first = choices
+        .first()
+        .map(|c| (c.kind.name, c.bytes, c.work(needs)));
+    for (place, choice) in choices.iter_mut().enumerate() {
+        let work = choice.work(needs);
+        let mut reasons = Vec::new();
+        if Some(choice.bytes) == smallest {
+            reasons.push(format!("the smallest of the {all} that can do this"));
+        }
+        if work.is_some() && work == fastest {
+            reasons.push("the fewest instructions".to_string());
+        }
+        match first {
+            _ if !reasons.is_empty() => {}
+            Some((name, bytes, most)) if place > 0 => {
+                let mut against = format!("{:+.0} % space", 100.0 * (choice.bytes / bytes - 1.0));
+                if let (Some(work), Some(most)) = (work, most) {
+                    against += &format!(" and {:.1} times the instructions", work / most);
+                }
+                reasons.push(format!("{against} of `{name}`"));
+            }
+            _ => reasons.push("the best of space and speed together".to_string()),
+        }
+        let least = math::lower_bound_bits_per_key(choice.fpr);
+        if least.is_finite() && least > 0.0 {
+            let times = choice.bits_per_key / least;
+            reasons.push(format!("{times:.2} times what its rate needs at least"));
+        }
+        if choice.fpr < needs.fpr / 2.0 {
+            let times = needs.fpr / choice.fpr;
+            reasons.push(format!("errs {times:.0} times less than asked"));
+        }
+        choice.why = reasons.join("; ");
+    }
+}
+
+/// What a filter of so many keys takes, and the rate that it has then.
+struct Size {
+    bytes: f64,
+    fpr: f64,
+    exact: bool,
+}
+
+/// Keys of the first filter, which tells whether its kind takes all memory at once.
+const SAMPLE: u64 = 1 << 14;
+/// The most keys that a filter is filled with to know its size.
+const LARGEST_BUILD: u64 = 1 << 17;
+/// The most bytes that a filter is made with to know its size.
+const LARGEST_TABLE: f64 = (16 << 20) as f64;
+
+fn size(kind: &KindInfo, keys: u64, fpr: f64, largest: u64) -> Result<Size, BuildError> {
+    let config = |keys| Config::new(keys).fpr(fpr);
+    let full = |keys| kind.build(&config(keys), &mut hashes(keys));
+    let empty = |keys| kind.build(&config(keys), &mut []);
+    let sample = keys.clamp(1, SAMPLE);
+    let filled = full(sample)?;
+    let bytes = filled.size_in_bytes();
+    let (built, of, fpr) = if bytes == empty(sample)?.size_in_bytes() {
+        let per_key = bytes as f64 / sample as f64;
+        let of = halved(keys, |keys| keys as f64 * per_key <= LARGEST_TABLE);
+        (empty(of)?.size_in_bytes(), of, filled.fpr())
+    } else {
+        let of = halved(keys, |keys| keys <= largest);
+        let filled = full(of)?;
+        (filled.size_in_bytes(), of, filled.fpr())
+    };
+    Ok(Size {
+        bytes: built as f64 * (keys.max(1) as f64 / of as f64),
+        fpr,
+        exact: of == keys.max(1),
+    })
+}
+
+/// Half of the keys, and again, until it fits. Halves, because some kinds round up to a power of two.
+fn halved(keys: u64, fits: impl Fn(u64) -> bool) -> u64 {
+    let mut keys = keys.max(1);
+    while keys > 1 && !fits(keys) {
+        keys /= 2;
+    }
+    keys
+}
+
+fn hashes(keys: u64) -> Vec<u64> {
+    (1..=keys).map(mix64).collect()
+}
+
+/// The lowest rate of this kind that fits into so much memory, by quarters of a bit.
+fn lowest_rate(kind: &'static KindInfo, keys: u64, most: u64) -> Option<Choice> {
+    let rate = |quarters: u32| (-f64::from(quarters) / 4.0).exp2();
+    let fits = |quarters: u32, largest| {
+        let fpr = rate(quarters);
+        if math::hash_is_too_short(keys.max(1), fpr) {
+            return None;
+        }
+        let size = size(kind, keys, fpr, largest).ok()?;
+        (size.bytes <= most as f64).then_some(size)
+    };
+    let bits = 8.0 * most as f64 / keys.max(1) as f64;
+    // No filter can have more than this, and none a rate of 1.
+    let (mut fitting, mut not) = (0, (4.0 * bits).min(240.0) as u32 + 1);
+    while not - fitting > 1 {
+        let middle = fitting + (not - fitting) / 2;
+        match fits(middle, SAMPLE) {
+            Some(_) => fitting = middle,
+            None => not = middle,
+        }
+    }
+    // The search was among small filters; the last word has a larger one.
+    (fitting.saturating_sub(3).max(1)..=fitting)
+        .rev()
+        .find_map(|quarters| {
+            let size = fits(quarters, LARGEST_BUILD)?;
+            Some(Choice::new(kind, keys, rate(quarters), &size))
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(advice: &Advice) -> Vec<&str> {
+        advice.choices.iter().map(|c| c.kind.name).collect()
+    }
+
+    #[test]
+    fn the_counts_are_those_of_the_documentation() {
+        let docs = include_str!("../../../docs/INSTRUCTIONS.md");
+        assert!(
+            docs.ends_with(INSTRUCTIONS),
+            "run `cargo xtask instructions`"
+        );
+        assert_eq!(instructions("split_block"), [Some(33), Some(71)]);
+        assert_eq!(instructions("binary_fuse8")[1], None);
+        assert_eq!(instructions("kind"), [None, None]);
+    }
+
+    #[test]
+    fn every_kind_is_chosen_or_refused_with_a_reason() {
+        let advice = advise(&Needs::new(10_000, 0.01)).unwrap();
+        assert_eq!(advice.choices.len() + advice.refused.len(), KINDS.len());
+        assert!(advice.choices.iter().all(|c| !c.why.is_empty()));
+        assert!(advice.refused.iter().all(|r| !r.why.is_empty()));
+        for choice in &advice.choices {
+            let built = choice
+                .kind
+                .build(&choice.config, &mut hashes(10_000))
+                .unwrap();
+            assert_eq!(built.size_in_bytes() as f64, choice.bytes, "{choice:?}");
+            assert!(choice.exact && choice.kind.capabilities().insert && !choice.kind.window);
+        }
+    }
+
+    #[test]
+    fn what_is_needed_decides() {
+        let mut needs = Needs::new(100_000, 0.01);
+        assert_eq!(names(&advise(&needs).unwrap())[0], "split_block");
+        needs.fixed = true;
+        let fixed = advise(&needs).unwrap();
+        assert!(fixed.choices.iter().any(|c| !c.kind.capabilities().insert));
+        needs.remove = true;
+        let removing = advise(&needs).unwrap();
+        assert!(
+            removing
+                .choices
+                .iter()
+                .all(|c| c.kind.capabilities().remove)
+        );
+        assert!(names(&removing).contains(&"cuckoo"));
+        needs.copies = 9;
+        let counting = advise(&needs).unwrap();
+        assert!(!names(&counting).contains(&"cuckoo"));
+        assert!(counting.choices.iter().all(|c| c.kind.copies() >= 9));
+        let mut needs = Needs::new(100_000, 0.01);
+        needs.grow = true;
+        assert!(names(&advise(&needs).unwrap()).contains(&"scalable"));
+        let mut needs = Needs::new(100_000, 0.01);
+        needs.window = true;
+        assert!(
+            advise(&needs)
+                .unwrap()
+                .choices
+                .iter()
+                .all(|c| c.kind.window)
+        );
+    }
+
+    #[test]
+    fn a_preference_is_kept() {
+        let mut needs = Needs::new(50_000, 0.001);
+        needs.prefer = Prefer::Space;
+        let space = advise(&needs).unwrap();
+        let bits: Vec<f64> = space.choices.iter().map(|c| c.bits_per_key).collect();
+        assert!(bits.is_sorted(), "{bits:?}");
+        assert!(space.choices[0].why.contains("smallest"));
+        needs.prefer = Prefer::Speed;
+        let speed = advise(&needs).unwrap();
+        assert!(speed.choices[0].why.contains("fewest"), "{speed:?}");
+    }
+
+    #[test]
+    fn sizes_of_many_keys_are_near_those_of_one_that_is_built() {
+        for keys in [300_000, 1_000_000] {
+            let mut needs = Needs::new(keys, 0.01);
+            needs.fixed = true;
+            for choice in advise(&needs).unwrap().choices {
+                let built = choice
+                    .kind
+                    .build(&choice.config, &mut hashes(keys))
+                    .unwrap();
+                let ratio = choice.bytes / built.size_in_bytes() as f64;
+                let most = if choice.exact { 1e-9 } else { 0.06 };
+                assert!((ratio - 1.0).abs() < most, "{} {ratio}", choice.kind.name);
+            }
+        }
+    }
+
+    #[test]
+    fn little_memory_gives_the_lowest_rate_that_fits() {
+        let mut needs = Needs::new(100_000, 1e-4);
+        needs.most_bytes = Some(100_000);
+        let advice = advise(&needs).unwrap();
+        assert!(matches!(
+            advice.warnings[0],
+            Warning::Memory { most: 100_000, .. }
+        ));
+        assert!(advice.choices.len() > 3, "{advice:?}");
+        for choice in &advice.choices {
+            let mut keys = hashes(100_000);
+            let built = choice.kind.build(&choice.config, &mut keys).unwrap();
+            assert!(built.size_in_bytes() <= 100_000, "{choice:?}");
+            assert!(choice.fpr > 2f64.powi(-8), "no filter has less in 8 bits");
+        }
+        assert!(advice.choices[0].fpr < 0.03, "{advice:?}");
+        needs.most_bytes = Some(1_000_000);
+        assert_eq!(advise(&needs).unwrap().warnings, []);
+    }
+
+    #[test]
+    fn the_wrong_tool_is_called_so() {
+        let mut needs = Needs::new(100_000, 0.01);
+        for (hit_rate, warned) in [(0.5, false), (0.011, false), (0.009, true), (0.0, true)] {
+            needs.hit_rate = Some(hit_rate);
+            let warnings = advise(&needs).unwrap().warnings;
+            assert_eq!(!warnings.is_empty(), warned, "{hit_rate}: {warnings:?}");
+        }
+        needs.hit_rate = Some(0.001);
+        let Warning::Paradox {
+            false_share,
+            needed,
+        } = advise(&needs).unwrap().warnings[0]
+        else {
+            panic!("no paradox");
+        };
+        assert!((false_share - 0.00999 / 0.01099).abs() < 1e-9);
+        assert!((needed - 0.001 / 0.999).abs() < 1e-12);
+        needs.miss_cost = 20.0;
+        assert_eq!(advise(&needs).unwrap().warnings, []);
+        needs.hit_rate = Some(0.95);
+        let hits = Warning::MostlyHits { hit_rate: 0.95 };
+        assert_eq!(advise(&needs).unwrap().warnings, [hits]);
+
+        let few = advise(&Needs::new(100, 0.01)).unwrap().warnings;
+        assert!(matches!(few[0], Warning::Few { bytes: 800.0 }), "{few:?}");
+        let mut short = Needs::new(1_000_000, 0.01);
+        short.key_bytes = Some(1.0);
+        let short = advise(&short).unwrap().warnings;
+        assert!(matches!(short[0], Warning::Exact { known: true, .. }));
+
+        let floor = advise(&Needs::new(1 << 40, 1e-9)).unwrap();
+        assert_eq!(
+            floor.warnings[0],
+            Warning::HashFloor {
+                asked: 1e-9,
+                least: 2f64.powi(-20)
+            }
+        );
+        assert!(!floor.choices.is_empty());
+        assert!(floor.warnings.iter().all(|w| !w.to_string().is_empty()));
+    }
+
+    #[test]
+    fn numbers_that_are_none_are_named() {
+        let with = |change: fn(&mut Needs)| {
+            let mut needs = Needs::new(10, 0.01);
+            change(&mut needs);
+            advise(&needs).map(|_| ()).map_err(|e| e.to_string())
+        };
+        for (change, at_fault) in [
+            ((|n| n.fpr = f64::NAN) as fn(&mut Needs), "NaN"),
+            (|n| n.hit_rate = Some(1.5), "hit_rate"),
+            (|n| n.key_bytes = Some(0.0), "key_bytes"),
+            (|n| n.miss_cost = -1.0, "miss_cost"),
+        ] {
+            let message = with(change).unwrap_err();
+            assert!(message.contains(at_fault), "{message}");
+        }
+        assert_eq!(with(|n| n.keys = 0), Ok(()));
+        assert_eq!(with(|n| n.keys = u64::MAX), Ok(()));
+    }
+}
