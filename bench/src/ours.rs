@@ -38,6 +38,9 @@ const TYPED: &[Maker] = &[
     Maker::of::<tamis::BinaryFuse16>(),
     Maker::of::<tamis::BinaryFuse32>(),
     Maker::of::<tamis::Compacting>(),
+    Maker::of::<tamis::Ribbon>(),
+    Maker::of::<tamis::RibbonHomogeneous>(),
+    Maker::of::<tamis::RibbonBumped>(),
 ];
 
 struct Maker {

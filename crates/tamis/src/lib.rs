@@ -17,7 +17,8 @@
 //!
 //! | you need | take |
 //! |---|---|
-//! | a fixed set, the smallest | [`BinaryFuse8`] (0.39 % false positives), [`BinaryFuse16`], [`BinaryFuse32`] |
+//! | a fixed set, fast | [`BinaryFuse8`] (0.39 % false positives), [`BinaryFuse16`], [`BinaryFuse32`] |
+//! | a fixed set, the smallest, at any rate | [`RibbonBumped`] |
 //! | keys arriving over time, the fastest | [`SplitBlock512`] |
 //! | keys arriving over time, in little space | [`TinySet`], or [`TinySetRemovable`] if some leave again |
 //! | to remove keys, or to count copies | [`Cuckoo`] |
@@ -55,6 +56,7 @@ mod packed;
 pub mod peel;
 pub mod probing;
 mod registry;
+pub mod ribbon;
 mod simd;
 
 pub use bloom::*;
@@ -73,6 +75,7 @@ pub use keyed::{Keyed, Stored};
 pub use peel::*;
 pub use probing::*;
 pub use registry::{AnyFilter, Capabilities, KINDS, KindInfo, kind};
+pub use ribbon::*;
 
 /// Switches for tests and fuzzers; not part of the interface.
 #[doc(hidden)]

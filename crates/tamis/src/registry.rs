@@ -13,7 +13,7 @@ use crate::error::{
 use crate::filter::{Count, Filter, Insert, Kind, Remove};
 use crate::format::{Decoder, Encoder, ParamValue};
 use crate::keyed::Stored;
-use crate::{bloom, chained, cuckoo, peel, probing};
+use crate::{bloom, chained, cuckoo, peel, probing, ribbon};
 
 /// Every kind of filter, in the order of the documentation.
 pub static KINDS: &[KindInfo] = &[
@@ -45,6 +45,9 @@ pub static KINDS: &[KindInfo] = &[
     KindInfo::of::<peel::BinaryFuse16>(),
     KindInfo::of::<peel::BinaryFuse32>(),
     KindInfo::of::<peel::Compacting>(),
+    KindInfo::of::<ribbon::Ribbon>(),
+    KindInfo::of::<ribbon::RibbonHomogeneous>(),
+    KindInfo::of::<ribbon::RibbonBumped>(),
 ];
 
 /// What is known of a kind without having a filter of it.

@@ -221,7 +221,7 @@ impl<F: Fingerprint> BinaryFuse<F> {
         threads: usize,
     ) -> Result<Round<F>, BuildError> {
         let len = hashes.len() as u64;
-        let runs = into_shards(hashes, shards, threads);
+        let runs = into_shards(hashes, shards, threads, |hash| fastrange(hash, shards).0);
         let keys_in = |shard: usize| {
             runs.iter()
                 .map(|ends| ends[shard].len() as u64)
@@ -288,12 +288,17 @@ fn shards_for(keys: u64) -> u64 {
 }
 
 /// Brings the hashes of a shard together, in place and chunk by chunk, and returns where each chunk has each shard's.
-fn into_shards(hashes: &mut [u64], shards: u64, threads: usize) -> Vec<Vec<Range<usize>>> {
+pub(crate) fn into_shards(
+    hashes: &mut [u64],
+    shards: u64,
+    threads: usize,
+    shard_of: impl Fn(u64) -> u64 + Sync,
+) -> Vec<Vec<Range<usize>>> {
     if shards == 1 {
         return vec![vec![0..hashes.len()]];
     }
     let size = hashes.len().div_ceil(CHUNKS);
-    let shard_of = |hash: u64| fastrange(hash, shards).0 as usize;
+    let shard_of = |hash| shard_of(hash) as usize;
     in_parallel(
         threads,
         hashes.chunks_mut(size).enumerate(),
@@ -395,7 +400,7 @@ fn salt_and_sort(runs: &[&[u64]], salt: u64, shape: Shape, out: &mut [u64]) {
 }
 
 /// Moves the distinct hashes to the front, in order, and returns how many there are.
-fn dedup(hashes: &mut [u64]) -> usize {
+pub(crate) fn dedup(hashes: &mut [u64]) -> usize {
     hashes.sort_unstable();
     let mut distinct = 0;
     for i in 0..hashes.len() {

@@ -15,6 +15,7 @@ mod compacting;
 mod narrow;
 
 pub use binary_fuse::{BinaryFuse, BinaryFuse8, BinaryFuse16, BinaryFuse32, Fingerprint};
+pub(crate) use binary_fuse::{dedup, into_shards};
 pub use compacting::Compacting;
 
 use std::panic::resume_unwind;
