@@ -46,6 +46,9 @@ const TYPED: &[Maker] = &[
     Maker::of::<tamis::XorPlus16>(),
     Maker::of::<tamis::Bloomier>(),
     Maker::of::<tamis::Perfect>(),
+    Maker::of::<tamis::Ribbon>(),
+    Maker::of::<tamis::RibbonHomogeneous>(),
+    Maker::of::<tamis::RibbonBumped>(),
 ];
 
 struct Maker {

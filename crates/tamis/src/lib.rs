@@ -17,8 +17,9 @@
 //!
 //! | you need | take |
 //! |---|---|
-//! | a fixed set, the smallest | [`BinaryFuse8`] (0.39 % false positives), [`BinaryFuse16`], [`BinaryFuse32`] |
-//! | a fixed set at a rate of your choice, or a fixed map from keys to small values | [`Bloomier`] |
+//! | a fixed set, fast | [`BinaryFuse8`] (0.39 % false positives), [`BinaryFuse16`], [`BinaryFuse32`] |
+//! | a fixed set, the smallest, at any rate | [`RibbonBumped`] |
+//! | a fixed map from keys to small values | [`Bloomier`]; [`Perfect`] if values change |
 //! | keys arriving over time, the fastest | [`SplitBlock512`] |
 //! | keys arriving over time, in little space | [`TinySet`], or [`TinySetRemovable`] if some leave again |
 //! | to remove keys, or to count copies | [`Cuckoo`] |
@@ -64,6 +65,7 @@ pub mod peel;
 pub mod perfect;
 pub mod probing;
 mod registry;
+pub mod ribbon;
 mod simd;
 
 pub use bloom::*;
@@ -84,6 +86,7 @@ pub use peel::*;
 pub use perfect::*;
 pub use probing::*;
 pub use registry::{AnyFilter, Capabilities, KINDS, KindInfo, kind};
+pub use ribbon::*;
 
 /// Switches for tests and fuzzers; not part of the interface.
 #[doc(hidden)]

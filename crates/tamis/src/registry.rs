@@ -14,7 +14,7 @@ use crate::error::{
 use crate::filter::{Count, Filter, Insert, Kind, Remove};
 use crate::format::{Decoder, Encoder, ParamValue};
 use crate::keyed::Stored;
-use crate::{bloom, chained, coded, cuckoo, peel, perfect, probing};
+use crate::{bloom, chained, coded, cuckoo, peel, perfect, probing, ribbon};
 
 /// Every kind of filter, in the order of the documentation.
 pub static KINDS: &[KindInfo] = &[
@@ -54,6 +54,9 @@ pub static KINDS: &[KindInfo] = &[
     KindInfo::of::<peel::XorPlus16>(),
     KindInfo::of::<peel::Bloomier>(),
     KindInfo::of::<perfect::Perfect>(),
+    KindInfo::of::<ribbon::Ribbon>(),
+    KindInfo::of::<ribbon::RibbonHomogeneous>(),
+    KindInfo::of::<ribbon::RibbonBumped>(),
 ];
 
 /// What is known of a kind without having a filter of it.

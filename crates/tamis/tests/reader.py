@@ -1063,6 +1063,108 @@ class Perfect(Kind):
         return field(self.sections[2], i, self.f + self.v) % 2**self.f == fingerprint
 
 
+class Ribbon(Kind):
+    name, parameters, salted = "ribbon", 5, True
+    multipliers = (0x9216D5D98979FB1B, 0xB7E151628AED2A6B, 0xA4093822299F31D1)
+
+    def __init__(self, w: int, c: int, S: int, B: int, q: int) -> None:
+        need(w in (64, 128), "parameter 0", f"rows of {w} bits, not 64 or 128")
+        need(1 <= c <= 32, "parameter 1", f"{c} columns, not 1 to 32")
+        need(S <= 2**16, "parameter 2", f"{S} shards, more than 2^16")
+        need(w // 64 < B <= 2**36, "parameter 3", f"{B} blocks, not {w // 64 + 1} to 2^36")
+        need(q <= B - w // 64, "parameter 4", f"{q} short blocks, more than {B - w // 64}")
+        self.w, self.c, self.S, self.B, self.q = w, c, S, B, q
+        self.starts, self.words = 64 * (B - w // 64), B * c - q
+        self.lengths = (8 * S,) * self.salted + (8 * S * self.words,)
+
+    def check(self, keys: int) -> None:
+        need((self.S == 0) == (keys == 0), "parameter 2", f"{self.S} shards for {keys} keys")
+
+    def equation(self, g: int) -> tuple[int, int]:
+        """The row and the result of a hash."""
+        def product(x: int, i: int) -> int:
+            return x * self.multipliers[i] & MASK
+
+        y = product(g, 0)
+        u = y ^ y >> 32
+        if self.w == 64:
+            return u | 1, product(u, 1) >> 32
+        y = product(u, 1)
+        v = y ^ y >> 32
+        return v << 64 | u | 1, product(v, 2) >> 32
+
+    def agrees(self, shard: int, s: int, row: int, result: int) -> bool:
+        for i in range(self.c - (s // 64 < self.q)):
+            odd = result >> i & 1
+            for slot in (s + t for t in range(self.w) if row >> t & 1):
+                b = slot // 64
+                word = shard * self.words + b * (self.c - 1) + max(b - self.q, 0) + i
+                odd ^= bit(self.sections[-1], 64 * word + slot % 64)
+            if odd:
+                return False
+        return True
+
+    def contains(self, h: int) -> bool:
+        if self.S == 0:
+            return False
+        shard = scale(h, self.S)
+        g = mix(h + int.from_bytes(self.sections[0][8 * shard : 8 * shard + 8], "little") & MASK)
+        return self.agrees(shard, scale(g, self.starts), *self.equation(g))
+
+
+class RibbonHomogeneous(Ribbon):
+    name, salted = "ribbon_homogeneous", False
+
+    def contains(self, h: int) -> bool:
+        if self.S == 0:
+            return False
+        g = mix(h + GOLDEN_RATIO & MASK)
+        shard, start = scale(g, self.S), scale(g * self.S & MASK, self.starts)
+        return self.agrees(shard, start, self.equation(g)[0], 0)
+
+
+class RibbonBumped(Kind):
+    name, parameters = "ribbon_bumped", 3
+
+    def __init__(self, c: int, layers: int, listed: int) -> None:
+        need(1 <= c <= 32, "parameter 0", f"{c} columns, not 1 to 32")
+        need(layers <= 8, "parameter 1", f"{layers} layers, more than 8")
+        self.c, self.count, self.listed = c, layers, listed
+
+    def whole(self, sizes: list[int]) -> tuple[int, ...]:
+        need(len(sizes) == 2 + 2 * self.count, "byte 40", f"{len(sizes)} sections, not {2 + 2 * self.count}")
+        return (24 * self.count, *sizes[1:-1], 8 * self.listed)  # the layers are measured by the table, in `check`
+
+    def check(self, keys: int) -> None:
+        self.layers: list[Ribbon] = []
+        for i, (S, B, q) in enumerate(struct.iter_unpack("<3Q", self.sections[0])):
+            layer = Ribbon(64, self.c, S, B, q)
+            need(S >= 1, "section 0", f"no shards in layer {i}")
+            layer.sections = self.sections[1 + 2 * i : 3 + 2 * i]
+            buckets = S * -(-(B - 1) // 2)
+            lengths = (-(-buckets // 4), 8 * S * layer.words)
+            sizes = tuple(len(section) for section in layer.sections)
+            need(sizes == lengths, f"section {1 + 2 * i}", f"layer {i} of {sizes} bytes, not {lengths}")
+            spare = int.from_bytes(layer.sections[0], "little") >> 2 * buckets
+            need(spare == 0, f"section {1 + 2 * i}", "bits after the last threshold")
+            self.layers.append(layer)
+        need(self.listed <= keys, "parameter 2", f"{self.listed} of {keys} keys listed")
+        need(self.listed == keys or self.layers, "parameter 2", f"{self.listed} of {keys} keys listed, and no layer")
+        self.list = [h for (h,) in struct.iter_unpack("<Q", self.sections[-1])]
+        need(all(a < b for a, b in zip(self.list, self.list[1:])), "last section", "hashes out of order")
+
+    def contains(self, h: int) -> bool:
+        g = mix(h + GOLDEN_RATIO & MASK)
+        for layer in self.layers:
+            shard, s = scale(g, layer.S), scale(g * layer.S & MASK, layer.starts)
+            bucket = shard * -(-(layer.B - 1) // 2) + s // 128
+            threshold = (0, 14, 40, 128)[layer.sections[0][bucket // 4] >> bucket % 4 * 2 & 3]
+            if s % 128 >= threshold:
+                return layer.agrees(shard, s, *layer.equation(g))
+            g = mix(g + GOLDEN_RATIO & MASK)
+        return g in self.list
+
+
 KINDS: dict[int, type[Kind]] = {
     1: Bloom,
     2: SplitBlock,
@@ -1100,6 +1202,9 @@ KINDS: dict[int, type[Kind]] = {
     39: Bloomier,
     37: Golomb,
     38: Perfect,
+    34: Ribbon,
+    35: RibbonHomogeneous,
+    36: RibbonBumped,
 }
 
 

@@ -163,12 +163,59 @@ pub fn ribbon_factor(keys: u64, width: u32) -> f64 {
     factor.max(1.0)
 }
 
+/// Slots of a standard ribbon filter for `keys` keys, after `failures` rounds that failed.
+///
+/// [`ribbon_factor`] slots a key and 12 more, which a table of few keys needs; 2 % and 12 more for each failure.
+/// `0` for widths without a factor.
+pub fn ribbon_slots(keys: u64, width: u32, failures: u32) -> u64 {
+    let failures = f64::from(failures);
+    let factor = ribbon_factor(keys, width) + 0.02 * failures;
+    (factor * keys as f64 + 12.0 * (1.0 + failures)).ceil() as u64
+}
+
 /// Slots per key of a homogeneous ribbon filter.
 ///
 /// `1 + (4 + fingerprint_bits / 4) / width` (Dillinger, Huebschle-Schneider,
 /// Sanders, Walzer 2021).
 pub fn homogeneous_ribbon_factor(fingerprint_bits: u32, width: u32) -> f64 {
     1.0 + (4.0 + f64::from(fingerprint_bits) / 4.0) / f64::from(width)
+}
+
+/// Slots of a homogeneous ribbon filter for `keys` keys.
+///
+/// [`homogeneous_ribbon_factor`] slots a key, and `fingerprint_bits + 8` more, which a table of few keys needs: with d
+/// slots more than keys, a random row is one that the keys' imply with probability `2^-d`.
+pub fn homogeneous_ribbon_slots(keys: u64, fingerprint_bits: u32, width: u32) -> u64 {
+    let factor = homogeneous_ribbon_factor(fingerprint_bits, width);
+    (factor * keys as f64).ceil() as u64 + u64::from(fingerprint_bits) + 8
+}
+
+/// The rate that the columns of a homogeneous ribbon must have, so that the filter has the rate `fpr`.
+///
+/// Where no slot is free every key is found, whatever the columns (measured).
+pub fn homogeneous_ribbon_aim(fpr: f64, width: u32) -> f64 {
+    fpr / if width == 64 { 1.085 } else { 1.005 }
+}
+
+/// Columns of the smallest ribbon filter of a rate, and the share of its slots that lack the last one.
+///
+/// `r = ceil(log2(1 / fpr))` and `p = fpr 2^r - 1`: the rate of the mixture, [`ribbon_fpr`], is then `fpr` itself.
+/// `None` unless `0 < fpr < 1`.
+pub fn ribbon_columns(fpr: f64) -> Option<(u32, f64)> {
+    if !(fpr > 0.0 && fpr < 1.0) {
+        return None;
+    }
+    let columns = (-fpr.log2()).ceil().max(1.0);
+    // Rounding may leave the share a hair outside.
+    let short = (fpr * columns.exp2() - 1.0).clamp(0.0, 1.0);
+    Some((columns as u32, short))
+}
+
+/// False-positive rate of a ribbon in which a share of the slots lacks the last column.
+///
+/// `(1 + short) 2^-columns`.
+pub fn ribbon_fpr(columns: u32, short: f64) -> f64 {
+    (1.0 + short) * fingerprint_fpr(columns)
 }
 
 /// Slots per bucket of a bumped ribbon filter of the given width.
@@ -358,6 +405,18 @@ mod tests {
             assert_eq!(bumped_ribbon_bucket(width), Some(slots));
         }
         assert_eq!(bumped_ribbon_bucket(0), None);
+        assert_eq!(ribbon_columns(1.0 / 256.0), Some((8, 0.0)));
+        for fpr in [0.9, 0.75, 0.5, 0.3, 0.01, 1e-9] {
+            let (columns, short) = ribbon_columns(fpr).unwrap();
+            assert!((ribbon_fpr(columns, short) / fpr - 1.0).abs() < 1e-12);
+            // At most 1.5 % of a bit more than the lower bound, from 1 % on.
+            let bits = f64::from(columns) - short;
+            let least = lower_bound_bits_per_key(fpr);
+            assert!(bits >= least && bits < least + 0.0861, "{fpr}: {bits}");
+        }
+        for fpr in [0.0, 1.0, -1.0, f64::NAN, f64::INFINITY] {
+            assert_eq!(ribbon_columns(fpr), None);
+        }
         assert_eq!(bumped_ribbon_bucket(u32::MAX), None);
     }
 

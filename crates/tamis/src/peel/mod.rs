@@ -28,6 +28,7 @@ pub use spill::Spill;
 pub use xor::{Xor, Xor8, Xor16, Xor32};
 pub use xor_plus::{XorPlus, XorPlus8, XorPlus16};
 
+pub(crate) use binary_fuse::build::into_shards;
 pub(crate) use binary_fuse::dedup;
 
 use std::panic::resume_unwind;

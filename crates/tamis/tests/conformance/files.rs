@@ -292,6 +292,16 @@ pub(crate) fn golden_variants() {
             Hashing::default(),
         ),
         (
+            "bumped",
+            "ribbon_bumped:capacity=4000,fpr=0.1",
+            Hashing::default(),
+        ),
+        (
+            "narrow",
+            "ribbon:capacity=400,fpr=0.3,width=64",
+            Hashing::default(),
+        ),
+        (
             "folds",
             "folded:capacity=3000,fpr=0.01,folds=1",
             Hashing::default(),

@@ -1,5 +1,6 @@
 //! From hashes, in memory or on disk, to shards, and from solved shards to a filter.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -208,10 +209,10 @@ impl Source for Slice<'_> {
         if shards == 1 {
             return Ok(vec![self.len as u64]);
         }
-        // Long runs for many shards, too; short enough for the caches.
-        self.chunk = CHUNK.max(8 * shards as usize);
+        self.chunk = chunk_for(shards);
         let chunks = self.hashes[..self.len].chunks_mut(self.chunk);
-        let ends = in_parallel(threads, chunks, |chunk| sort(chunk, shards));
+        let shard_of = |hash| fastrange(hash, shards).0;
+        let ends = in_parallel(threads, chunks, |chunk| sort(chunk, shards, shard_of));
         self.ends = ends.into_iter().collect::<Result<_, NoMemory>>()?;
         let keys = |shard| self.parts(shard).map(|part| part.len() as u64).sum();
         Ok((0..shards as usize).map(keys).collect())
@@ -231,9 +232,42 @@ impl Source for Slice<'_> {
     }
 }
 
+/// Hashes of a chunk: long runs for many shards, too; short enough for the caches.
+fn chunk_for(shards: u64) -> usize {
+    CHUNK.max(8 * shards as usize)
+}
+
+/// Brings the hashes of a shard together, chunk by chunk, and returns where each chunk has each shard's.
+pub(crate) fn into_shards(
+    hashes: &mut [u64],
+    shards: u64,
+    threads: usize,
+    shard_of: impl Fn(u64) -> u64 + Sync,
+) -> Result<Vec<Vec<Range<usize>>>, NoMemory> {
+    if shards == 1 {
+        return Ok(vec![vec![0..hashes.len()]]);
+    }
+    let size = chunk_for(shards);
+    let chunks = hashes.chunks_mut(size).enumerate();
+    let runs = in_parallel(threads, chunks, |(number, chunk)| {
+        let mut start = number * size;
+        let ends = sort(chunk, shards, &shard_of)?;
+        let run = |end| {
+            let end = number * size + end as usize;
+            std::mem::replace(&mut start, end)..end
+        };
+        Ok(ends.into_iter().map(run).collect())
+    });
+    runs.into_iter().collect()
+}
+
 /// Orders a chunk by shards and returns where each ends.
-fn sort(chunk: &mut [u64], shards: u64) -> Result<Vec<u32>, NoMemory> {
-    let shard_of = |hash: u64| fastrange(hash, shards).0 as usize;
+fn sort(
+    chunk: &mut [u64],
+    shards: u64,
+    shard_of: impl Fn(u64) -> u64,
+) -> Result<Vec<u32>, NoMemory> {
+    let shard_of = |hash: u64| shard_of(hash) as usize;
     let mut heads = vec![0u32; shards as usize];
     for &hash in &*chunk {
         heads[shard_of(hash)] += 1;

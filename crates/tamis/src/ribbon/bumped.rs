@@ -1,0 +1,564 @@
+//! The bumped ribbon filter (BuRR): the smallest filter here, less than 1 % above the lower bound.
+//!
+//! # The idea
+//!
+//! A [`Ribbon`](crate::Ribbon) pays for spare slots so that no stretch of it has more keys than slots. This one has
+//! *fewer* slots than keys, so that hardly one stays empty, and passes the keys that find no place on: they are *bumped*
+//! to a second ribbon, of a thirtieth the size; those that this one bumps to a third; and so on, until a handful is
+//! left, whose hashes are kept in a list.
+//!
+//! ```text
+//!   layer 0     ├──────┼──────┼──────┼──────┼──────┼── … ──┤     buckets of 128 starts
+//!   bumped      ███       ─     █       ─     ██████              keys that start in the first 14, 40 or 128 of a bucket
+//!   thresholds  40        0     14      0     128                 two bits a bucket: 0, 14, 40, 128
+//!                 ╲           ╱             ╱
+//!   layer 1     ├──────┼─ … ─┤     the same with the bumped keys
+//!                 ╲
+//!   layer 2     ├──┤               with room for all
+//!   list         · ·               64-bit hashes, sorted
+//! ```
+//!
+//! A lookup asks its bucket for the threshold. If its start lies below, it goes on to the next layer, with its hash
+//! mixed anew; if not, this layer answers. 96 of 100 lookups stay in layer 0, and its thresholds fit in the caches near
+//! the processor: 2 bits for 128 slots.
+//!
+//! # Build
+//!
+//! Buckets are filled from the left to the right, and each from its last start to its first. When an equation contradicts
+//! those before, the bucket is closed there: the threshold becomes the least that bumps the key, and the equations of
+//! others that it bumps are taken out again, which is easy, as they came last. So the building cannot fail; a layer that
+//! turns out badly only bumps more.
+//!
+//! # Cost
+//!
+//! At r bits a slot: 0.965 slots a key in layer 0, 0.034 in the others, 2/128 bits for thresholds. At 2⁻⁸ and a million
+//! keys, 8.03 bits a key, 0.4 % above the lower bound. At other rates a share of the blocks has one column less, which
+//! costs up to 0.09 bits more. Few keys pay for whole blocks of 64 slots; up to 16 are a list.
+//!
+//! # When to choose it
+//!
+//! When a fixed set has to be small: on a wire, in memory that many filters share. [`BinaryFuse`](crate::BinaryFuse) is
+//! faster to look up, and an eighth larger.
+//!
+//! # Bibliography
+//!
+//! - Dillinger, Hübschle-Schneider, Sanders, Walzer, *Fast succinct retrieval and approximate membership using ribbon*,
+//!   2022: bumping, buckets and thresholds.
+//! - Dillinger, Walzer, *Ribbon filter: practically smaller than Bloom and Xor*, 2021: the ribbon.
+
+use crate::bits::{fastrange, mix64};
+use crate::buf::Buf;
+use crate::config::Config;
+use crate::error::{BuildError, BuildErrorKind, DecodeError};
+use crate::filter::{Filter, Kind};
+use crate::format::{Decoder, Encoder};
+use crate::peel::{dedup, in_parallel, into_shards};
+use crate::ribbon::{
+    BLOCK, Band, Failure, MOST_COLUMNS, MOST_SHARDS, Placed, Rate, Row, SALT, Shape, in_order,
+};
+use crate::{math, simd};
+
+/// A static filter of any rate, less than 1 % above the lower bound.
+///
+/// ```
+/// use tamis::{Config, Keyed, RibbonBumped};
+///
+/// let config = Config::new(0).fpr(0.001);
+/// let words: Keyed<RibbonBumped> = Keyed::build(&config, ["tamis", "sieve", "strainer"])?;
+/// assert!(words.contains("sieve"));
+/// # Ok::<(), tamis::BuildError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct RibbonBumped {
+    layers: Box<[Layer]>,
+    /// The hashes that the last layer bumped, as its successor would mix them, in ascending order.
+    list: Buf<u64>,
+    columns: u32,
+    len: u64,
+}
+
+/// One ribbon, with a threshold for each bucket.
+#[derive(Clone, Debug)]
+struct Layer {
+    shape: Shape,
+    /// The shards' tables, one after the other.
+    words: Buf<u64>,
+    /// Four to a byte, the first in its lowest bits; a shard's follow those of the shard before.
+    thresholds: Buf<u8>,
+}
+
+const WIDTH: u32 = u64::WIDTH;
+/// Starts of a bucket: `math::bumped_ribbon_bucket(64)`.
+const BUCKET: u64 = 128;
+/// What the two bits of a threshold stand for: starts of its bucket below this are bumped.
+const THRESHOLDS: [u8; 4] = [0, 14, 40, BUCKET as u8];
+/// Keys for each slot of a layer that bumps. A layer of few keys has room for all instead: there the blocks are few that
+/// are saved, and the next layer has whole ones.
+const LOAD: f64 = 1.036;
+const FEW: u64 = 1500;
+/// This many keys are not worth a layer.
+const LISTED: u64 = 16;
+/// A good hash never comes near it; whatever is left then is listed.
+const MOST_LAYERS: usize = 8;
+/// Numbers that a file tells of a layer: shards, blocks, short blocks.
+const ROW: usize = 3;
+/// Slots of a shard, or up to twice as many.
+const SHARD: u64 = 1 << 20;
+
+/// Hashes as the next layer sees them.
+#[inline(always)]
+fn remix(hash: u64) -> u64 {
+    mix64(hash.wrapping_add(SALT))
+}
+
+/// The shape of a layer for so many keys.
+fn shape_for(keys: u64, rate: Rate) -> Shape {
+    let slots = if keys > FEW {
+        (keys as f64 / LOAD) as u64
+    } else {
+        math::ribbon_slots(keys, WIDTH, 0)
+    };
+    let shards = (slots / SHARD).clamp(1, MOST_SHARDS);
+    Shape::new(WIDTH, rate, shards, slots / shards)
+}
+
+/// Buckets of a shard.
+#[inline(always)]
+fn buckets(shape: &Shape) -> u64 {
+    shape.starts().div_ceil(BUCKET)
+}
+
+impl Layer {
+    /// The shard and start of a hash: this filter's geometry. `None` where it is bumped.
+    #[inline(always)]
+    fn place(&self, hash: u64) -> Option<(u64, u64)> {
+        let (shard, rest) = self.shape.shard(hash);
+        let start = self.shape.start(rest);
+        let bucket = shard * buckets(&self.shape) + start / BUCKET;
+        (start % BUCKET >= self.threshold(bucket)).then_some((shard, start))
+    }
+
+    #[inline(always)]
+    fn threshold(&self, bucket: u64) -> u64 {
+        let code = self.thresholds[(bucket / 4) as usize] >> (bucket % 4 * 2) & 3;
+        u64::from(THRESHOLDS[usize::from(code)])
+    }
+
+    /// A layer of these hashes, and those it bumps.
+    fn build(hashes: &mut [u64], rate: Rate, threads: usize) -> Result<(Layer, Vec<u64>), Failure> {
+        let shape = shape_for(hashes.len() as u64, rate);
+        let shard_of = |hash| fastrange(remix(hash), shape.shards).0;
+        let runs = into_shards(hashes, shape.shards, threads, shard_of)?;
+        let mut words = Buf::zeroed(shape.words() * shape.shards)?;
+        let hashes = &*hashes;
+        let tables = words.make_mut().chunks_mut(shape.words() as usize);
+        let parts = in_parallel(threads, tables.enumerate(), |(shard, words)| {
+            let runs = runs.iter().map(|runs| &hashes[runs[shard].clone()]);
+            simd::dispatch(Fill {
+                runs: &runs.collect::<Vec<_>>(),
+                shape,
+                words,
+            })
+        });
+        let all = buckets(&shape) * shape.shards;
+        let mut thresholds = Buf::<u8>::zeroed(all.div_ceil(4))?;
+        let packed = thresholds.make_mut();
+        let (mut bucket, mut bumped) = (0, Vec::new());
+        for part in parts {
+            let part = part?;
+            for code in part.codes {
+                packed[bucket / 4] |= code << (bucket % 4 * 2);
+                bucket += 1;
+            }
+            bumped.extend(part.bumped);
+        }
+        Ok((
+            Layer {
+                shape,
+                words,
+                thresholds,
+            },
+            bumped,
+        ))
+    }
+
+    /// Reads the sections of a row of the table.
+    fn decode(
+        input: &mut Decoder<'_>,
+        columns: u32,
+        [shards, blocks, short]: [u64; ROW],
+    ) -> Result<Layer, DecodeError> {
+        let width = WIDTH;
+        let shape = Shape {
+            width,
+            columns,
+            shards,
+            blocks,
+            short,
+        };
+        if shards == 0 {
+            return Err(DecodeError::invalid(
+                "a layer's shards",
+                shards,
+                "at least 1",
+            ));
+        }
+        shape.check()?;
+        let all = buckets(&shape) * shards;
+        let thresholds = input.section::<u8>("a layer's thresholds", all.div_ceil(4))?;
+        // The bits of the last byte that belong to a bucket.
+        let used = 2 * (all - (all.div_ceil(4) - 1) * 4);
+        let last = u64::from(thresholds.last().copied().unwrap_or(0));
+        if last >> used != 0 {
+            let expected = "no bits after the last bucket's";
+            return Err(DecodeError::invalid("a layer's thresholds", last, expected));
+        }
+        let words = input.section("a layer's words", shape.words() * shards)?;
+        Ok(Layer {
+            shape,
+            words,
+            thresholds,
+        })
+    }
+
+    /// The share of hashes that this layer answers for, and the share of those that it finds by mistake, in all hashes.
+    fn shares(&self) -> (f64, f64) {
+        let buckets = buckets(&self.shape);
+        let (mut answered, mut found) = (0, 0.0);
+        for bucket in 0..buckets * self.shape.shards {
+            let first = bucket % buckets * BUCKET;
+            let last = (first + BUCKET).min(self.shape.starts());
+            let mut start = first + self.threshold(bucket);
+            while start < last {
+                let end = (start / BLOCK + 1) * BLOCK;
+                let columns = self.shape.columns_at(start);
+                answered += end - start;
+                found += (end - start) as f64 * math::fingerprint_fpr(columns);
+                start = end;
+            }
+        }
+        let all = (self.shape.starts() * self.shape.shards) as f64;
+        (answered as f64 / all, found / all)
+    }
+}
+
+/// What building a shard's table gives besides.
+struct Filled {
+    /// The thresholds, by their codes.
+    codes: Vec<u8>,
+    bumped: Vec<u64>,
+}
+
+struct Fill<'a> {
+    runs: &'a [&'a [u64]],
+    shape: Shape,
+    words: &'a mut [u64],
+}
+
+impl simd::Op for Fill<'_> {
+    type Out = Result<Filled, Failure>;
+
+    #[inline(always)]
+    fn run<B: simd::Bits>(self, _: B) -> Result<Filled, Failure> {
+        let shape = self.shape;
+        let start = |hash| shape.start(shape.shard(hash).1);
+        let mut band = Band::<u64>::new(shape.slots())?;
+        let mut codes = vec![0; buckets(&shape) as usize];
+        let mut bumped = Vec::new();
+        // Where the bucket's equations went, the last start's first; itself where one is implied by others.
+        let mut slots = Vec::new();
+        in_order(self.runs, shape.starts(), remix, start, |mut stretch| {
+            while let Some(&first) = stretch.first() {
+                let bucket = start(first) / BUCKET;
+                let end = stretch
+                    .iter()
+                    .take_while(|&&hash| start(hash) / BUCKET == bucket);
+                let (hashes, rest) = stretch.split_at(end.count());
+                stretch = rest;
+                slots.clear();
+                let mut closed = None;
+                for &hash in hashes.iter().rev() {
+                    let (row, result) = u64::of(hash);
+                    match band.insert(start(hash), row, result & shape.kept()) {
+                        Placed::Slot(slot) => slots.push(Some(slot)),
+                        Placed::Implied => slots.push(None),
+                        Placed::Conflict => {
+                            closed = Some(start(hash) % BUCKET);
+                            break;
+                        }
+                    }
+                }
+                let Some(closed) = closed else { continue };
+                let bumps = |code: &usize| u64::from(THRESHOLDS[*code]) > closed;
+                let code = (1..4).find(bumps).unwrap_or(3);
+                let below = u64::from(THRESHOLDS[code]);
+                let bumps = hashes.partition_point(|&hash| start(hash) % BUCKET < below);
+                let kept = hashes.len() - bumps;
+                for slot in slots.drain(..).skip(kept).flatten() {
+                    band.rows[slot] = 0;
+                    band.results[slot] = 0;
+                }
+                bumped.extend_from_slice(&hashes[..bumps]);
+                codes[bucket as usize] = code as u8;
+            }
+            Ok(())
+        })?;
+        band.solve(&shape, self.words);
+        Ok(Filled { codes, bumped })
+    }
+}
+
+impl RibbonBumped {
+    /// How many ribbons there are.
+    pub fn layers(&self) -> usize {
+        self.layers.len()
+    }
+
+    /// The filter of these hashes, or why not: some are given more than once.
+    fn of(hashes: &mut [u64], rate: Rate, threads: usize) -> Result<RibbonBumped, Failure> {
+        let mut layers = Vec::new();
+        let mut left = Vec::new();
+        let mut keys = hashes.len() as u64;
+        if keys <= LISTED {
+            left = hashes.to_vec();
+        }
+        while keys > LISTED && layers.len() < MOST_LAYERS {
+            let hashes = if layers.is_empty() {
+                &mut *hashes
+            } else {
+                &mut *left
+            };
+            let (layer, bumped) = Layer::build(hashes, rate, threads)?;
+            layers.push(layer);
+            left = bumped;
+            keys = left.len() as u64;
+        }
+        for hash in &mut left {
+            *hash = remix(*hash);
+        }
+        left.sort_unstable();
+        if left.windows(2).any(|pair| pair[0] == pair[1]) {
+            return Err(Failure::Repeats);
+        }
+        Ok(RibbonBumped {
+            layers: layers.into_boxed_slice(),
+            list: Buf::copied(&left)?,
+            columns: rate.columns,
+            len: hashes.len() as u64,
+        })
+    }
+}
+
+impl Filter for RibbonBumped {
+    #[inline(always)]
+    fn contains(&self, hash: u64) -> bool {
+        let mut hash = remix(hash);
+        for layer in &self.layers {
+            if let Some(place) = layer.place(hash) {
+                return layer.shape.agrees(&layer.words, place, u64::of(hash));
+            }
+            hash = remix(hash);
+        }
+        self.list.binary_search(&hash).is_ok()
+    }
+
+    /// The number of distinct keys.
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn size_in_bytes(&self) -> usize {
+        let of_layer =
+            |layer: &Layer| layer.words.size_in_bytes() + layer.thresholds.size_in_bytes();
+        let layers: usize = self.layers.iter().map(of_layer).sum();
+        size_of_val(&*self.layers) + layers + self.list.size_in_bytes()
+    }
+
+    fn fpr(&self) -> f64 {
+        let (mut reached, mut found) = (1.0, 0.0);
+        for layer in &self.layers {
+            let (answered, by_mistake) = layer.shares();
+            found += reached * by_mistake;
+            reached *= 1.0 - answered;
+        }
+        found + reached * math::hash_floor(self.list.len() as u64)
+    }
+
+    /// Of the first layer only: the others are small.
+    #[inline(always)]
+    fn prefetch(&self, hash: u64) {
+        if let Some(layer) = self.layers.first() {
+            let (shard, rest) = layer.shape.shard(remix(hash));
+            let start = layer.shape.start(rest);
+            layer.shape.prefetch(&layer.words, shard, start);
+        }
+    }
+}
+
+impl Kind for RibbonBumped {
+    const ID: u16 = 36;
+    const NAME: &'static str = "ribbon_bumped";
+    const ABOUT: &'static str =
+        "the smallest: a fixed set at any rate, 1 to 2 % above the lower bound";
+    const SOURCE: &'static str = "ribbon/bumped.rs";
+
+    fn build(config: &Config, hashes: &mut [u64]) -> Result<RibbonBumped, BuildError> {
+        let (_, fpr) = config.check::<RibbonBumped>(hashes)?;
+        let rate = Rate::new(Self::NAME, fpr, fpr)?;
+        let mut distinct = hashes.len();
+        for _ in 0..2 {
+            let hashes = &mut hashes[..distinct];
+            match Self::of(hashes, rate, config.get_threads()) {
+                Ok(filter) => return Ok(filter),
+                Err(Failure::Memory(error)) => return Err(error.into()),
+                Err(_) => distinct = dedup(hashes),
+            }
+        }
+        let (keys, attempts) = (hashes.len() as u64, 2);
+        Err(BuildErrorKind::Attempts { keys, attempts }.into())
+    }
+
+    fn encode<'a>(&'a self, out: &mut Encoder<'a>) {
+        out.param("columns", u64::from(self.columns));
+        out.param("layers", self.layers.len() as u64);
+        out.param("listed", self.list.len() as u64);
+        let row = |layer: &Layer| [layer.shape.shards, layer.shape.blocks, layer.shape.short];
+        let table = self.layers.iter().flat_map(row).flat_map(u64::to_le_bytes);
+        out.made(table.collect());
+        for layer in &self.layers {
+            out.section(&layer.thresholds);
+            out.section(&layer.words);
+        }
+        out.section(&self.list);
+    }
+
+    fn decode(input: &mut Decoder<'_>) -> Result<RibbonBumped, DecodeError> {
+        let columns = input.param_in("columns", 1..=u64::from(MOST_COLUMNS))? as u32;
+        let count = input.param_in("layers", 0..=MOST_LAYERS as u64)?;
+        let listed = input.param_in("listed", 0..=input.len())?;
+        let table = input.section::<u64>("the table of layers", count * ROW as u64)?;
+        let mut layers = Vec::with_capacity(count as usize);
+        for row in table.as_chunks::<ROW>().0 {
+            layers.push(Layer::decode(input, columns, *row)?);
+        }
+        if (input.is_empty() || layers.is_empty()) && listed != input.len() {
+            let expected = "all keys where there are no layers";
+            return Err(DecodeError::invalid("listed", listed, expected));
+        }
+        let list: Buf<u64> = input.section("list", listed)?;
+        if !list.is_sorted_by(|a, b| a < b) {
+            return Err(DecodeError::invalid(
+                "list",
+                listed,
+                "hashes in ascending order",
+            ));
+        }
+        Ok(RibbonBumped {
+            layers: layers.into_boxed_slice(),
+            list,
+            columns,
+            len: input.len(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ribbon::tests::{assert_rate, keys};
+
+    fn build(config: &str, hashes: &[u64]) -> RibbonBumped {
+        Kind::build(&config.parse().unwrap(), &mut hashes.to_vec()).unwrap()
+    }
+
+    #[test]
+    fn a_million_keys_take_8_04_bits_each() {
+        assert_eq!(math::bumped_ribbon_bucket(WIDTH), Some(BUCKET as u32));
+        let hashes = keys(1_000_000, 1);
+        let filter = build("fpr=0.00390625", &hashes);
+        let bits = filter.size_in_bytes() as f64 * 8.0 / 1e6;
+        assert!((8.0..=8.04).contains(&bits), "{bits}");
+        assert!(
+            (filter.fpr() * 256.0 - 1.0).abs() < 1e-9,
+            "{}",
+            filter.fpr()
+        );
+        assert!(hashes.iter().all(|&hash| filter.contains(hash)));
+        assert_rate(&filter, 1_000_000);
+    }
+
+    #[test]
+    fn one_bit_a_key_takes_1_022() {
+        let hashes = keys(1_000_000, 2);
+        let bits = build("fpr=0.5", &hashes).size_in_bytes() as f64 * 8.0 / 1e6;
+        assert!((1.0..=1.022).contains(&bits), "{bits}");
+    }
+
+    #[test]
+    fn rates_between_powers_of_two_are_met_exactly() {
+        for fpr in [0.9, 0.3, 0.01, 0.0001] {
+            let filter = build(&format!("fpr={fpr}"), &keys(100_000, 3));
+            // Which buckets bump is chance: the rate is a little off, on either side.
+            assert!(
+                (filter.fpr() / fpr - 1.0).abs() < 0.005,
+                "{fpr}: {}",
+                filter.fpr()
+            );
+            assert_rate(&filter, 500_000);
+        }
+    }
+
+    #[test]
+    fn every_size_builds() {
+        for n in (0..60).chain((60..5000).step_by(97)) {
+            for set in 0..5 {
+                let hashes = keys(n, set);
+                let filter = build("", &hashes);
+                assert!(hashes.iter().all(|&hash| filter.contains(hash)), "{n} keys");
+                assert!(n > LISTED || filter.list.len() as u64 == n);
+                assert!(filter.list.len() as u64 <= LISTED);
+            }
+        }
+    }
+
+    #[test]
+    fn a_layer_bumps_one_key_in_thirty() {
+        let rate = Rate::new("", 1.0 / 256.0, 1.0 / 256.0).unwrap();
+        let mut hashes = keys(300_000, 4);
+        let (layer, bumped) = Layer::build(&mut hashes, rate, 1).unwrap();
+        let share = bumped.len() as f64 / 300_000.0;
+        // 0.965 slots a key, hardly one of them empty.
+        assert!((0.0347..0.039).contains(&share), "{share}");
+        let stays = |hash: u64| layer.place(remix(hash)).is_some();
+        let stayed = hashes.iter().filter(|&&hash| stays(hash)).count();
+        assert_eq!(stayed + bumped.len(), hashes.len());
+        let (answered, _) = layer.shares();
+        assert!(
+            (answered - stayed as f64 / 300_000.0).abs() < 0.01,
+            "{answered}"
+        );
+    }
+
+    #[test]
+    fn the_bytes_do_not_depend_on_threads_order_or_repeats() {
+        let hashes = keys(2_500_000, 5);
+        let two = build("", &hashes[..2000]);
+        let reversed: Vec<u64> = hashes[..2000].iter().rev().copied().collect();
+        let repeated = [&reversed[..], &reversed[..7]].concat();
+        for other in [build("", &reversed), build("", &repeated)] {
+            assert_eq!(other.len(), 2000);
+            assert_eq!(*two.layers[0].words, *other.layers[0].words);
+            assert_eq!(*two.layers[0].thresholds, *other.layers[0].thresholds);
+        }
+        let threads = |threads| {
+            let config = Config::new(0).fpr(0.2).threads(threads);
+            RibbonBumped::build(&config, &mut hashes.clone()).unwrap()
+        };
+        let (one, many) = (threads(1), threads(3));
+        assert_eq!(one.layers[0].shape.shards, 2);
+        for (a, b) in one.layers.iter().zip(&*many.layers) {
+            assert!(*a.words == *b.words && *a.thresholds == *b.thresholds);
+        }
+        assert!(hashes.iter().all(|&hash| one.contains(hash)));
+    }
+}

@@ -1,0 +1,396 @@
+//! The homogeneous ribbon filter: a ribbon that cannot fail to be built.
+//!
+//! # The idea
+//!
+//! In a [`Ribbon`](crate::Ribbon) the slots of a key combine to its result, and equations may contradict each other.
+//! Here they combine to 0. The table of zeros satisfies any such equations, so there is always a solution; there are
+//! many, because there are more slots than keys, and a random one is taken.
+//!
+//! ```text
+//!   slot        0      1      2      3      4      5      6  …
+//!   row         ▪▪▪▪   ▪▪▪▪    –     ▪▪▪▪   ▪▪▪▪    –     ▪▪▪▪     a slot without a row is free: it gets random bits;
+//!   number      101    010    110    001    111    011    100      the others follow from those after them
+//!                              ↑                    ↑
+//!   present  ⇔  for every column c:  parity(row AND the w bits of column c from the start)  =  0
+//! ```
+//!
+//! # The rate
+//!
+//! An absent key is found when its slots happen to combine to 0: 2⁻ʳ, as ever, where the numbers are random. Where many
+//! keys start close together no slot is free, and all numbers between are 0, whatever the columns: there every key is
+//! found. Spare slots make such stretches rare, and wide rows make them rarer. [`fpr`](Filter::fpr) looks at the numbers:
+//! a row over w slots combines to 0 with probability 2 to the minus their rank. The filter has so many columns that both
+//! together keep to the rate asked for, on average. With w = 128 that is nearly always; with w = 64 one stretch more or
+//! less makes a difference, and a filter may have a rate that is a tenth above.
+//!
+//! # Cost
+//!
+//! `1 + (4 + r/4)/w` slots a key: [`math::homogeneous_ribbon_factor`]. At r = 8 that is 8.376 bits a key and a rate of
+//! 0.392 % with w = 128, and 8.751 bits and 0.421 % with w = 64: 4.8 and 10.9 % above the lower bound of that rate.
+//!
+//! # When to choose it
+//!
+//! When building must take the same time every time. It is as large as [`Ribbon`](crate::Ribbon), without its luck and
+//! without growing with the number of keys; [`RibbonBumped`](crate::RibbonBumped) is smaller and does not fail either.
+//!
+//! # Bibliography
+//!
+//! - Dillinger, Walzer, *Ribbon filter: practically smaller than Bloom and Xor*, 2021: the filter, and its spare slots.
+//! - Dillinger, Hübschle-Schneider, Sanders, Walzer, *Fast succinct retrieval and approximate membership using ribbon*,
+//!   2022: why stretches without a free slot are short and few.
+
+use std::marker::PhantomData;
+
+use crate::bits::{fastrange, mix64};
+use crate::buf::Buf;
+use crate::config::{Config, Param};
+use crate::error::{BuildError, BuildErrorKind, DecodeError};
+use crate::filter::{Filter, Kind};
+use crate::format::{Decoder, Encoder};
+use crate::peel::{dedup, in_parallel, into_shards};
+use crate::ribbon::{Band, Failure, Rate, Row, SALT, Shape, in_order, shards_for, width};
+use crate::{math, simd};
+
+/// A static filter of any rate whose construction never fails, 5 % above the lower bound.
+///
+/// ```
+/// use tamis::{Config, Keyed, RibbonHomogeneous};
+///
+/// let config = Config::new(0).fpr(0.001);
+/// let words: Keyed<RibbonHomogeneous> = Keyed::build(&config, ["tamis", "sieve", "strainer"])?;
+/// assert!(words.contains("sieve"));
+/// # Ok::<(), tamis::BuildError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct RibbonHomogeneous {
+    /// The shards' tables, one after the other.
+    words: Buf<u64>,
+    shape: Shape,
+    len: u64,
+}
+
+/// How many starts are looked at to tell the rate: enough for a hundredth of it.
+const LOOKED_AT: u64 = 1 << 18;
+
+impl RibbonHomogeneous {
+    /// Bits of a row: how many slots in a row a key may name.
+    pub fn width(&self) -> u32 {
+        self.shape.width
+    }
+
+    /// The shard and start of a hash, and the hash mixed: this filter's geometry.
+    #[inline(always)]
+    fn place(&self, hash: u64) -> ((u64, u64), u64) {
+        let mixed = mix64(hash.wrapping_add(SALT));
+        let (shard, rest) = self.shape.shard(mixed);
+        ((shard, self.shape.start(rest)), mixed)
+    }
+
+    #[inline(always)]
+    fn holds<R: Row>(&self, hash: u64) -> bool {
+        let (place, mixed) = self.place(hash);
+        let (row, _) = R::of(mixed);
+        self.shape.agrees(&self.words, place, (row, 0))
+    }
+
+    /// The table of these hashes, or that some are given more than once.
+    fn solved<R: Row>(
+        hashes: &mut [u64],
+        shards: u64,
+        rate: Rate,
+        threads: usize,
+    ) -> Result<Option<RibbonHomogeneous>, BuildError> {
+        let len = hashes.len() as u64;
+        let shard_of = |hash: u64| fastrange(mix64(hash.wrapping_add(SALT)), shards).0;
+        let runs = into_shards(hashes, shards, threads, shard_of)?;
+        let keys_in = |shard: usize| runs.iter().map(|runs| runs[shard].len() as u64).sum();
+        let largest: u64 = (0..shards as usize).map(keys_in).max().unwrap_or(0);
+        let slots = math::homogeneous_ribbon_slots(largest, rate.columns, R::WIDTH);
+        let shape = Shape::new(R::WIDTH, rate, shards, slots);
+        let mut words = Buf::zeroed(shape.words() * shards)?;
+        let hashes = &*hashes;
+        let tables = words.make_mut().chunks_mut(shape.words() as usize);
+        let solved = in_parallel(threads, tables.enumerate(), |(shard, words)| {
+            let runs = runs.iter().map(|runs| &hashes[runs[shard].clone()]);
+            let runs = &*runs.collect::<Vec<_>>();
+            let row = PhantomData::<R>;
+            simd::dispatch(Solve {
+                runs,
+                shape,
+                shard: shard as u64,
+                words,
+                row,
+            })
+        });
+        for shard in solved {
+            match shard {
+                Ok(()) => {}
+                Err(Failure::Memory(error)) => return Err(error.into()),
+                Err(_) => return Ok(None),
+            }
+        }
+        Ok(Some(RibbonHomogeneous { words, shape, len }))
+    }
+
+    /// The rate at this start: the share of rows there that combine to 0.
+    fn rate_at(&self, shard: u64, start: u64) -> f64 {
+        let columns = self.shape.columns_at(start);
+        // The numbers of the row's slots but the first, in echelon form: by their highest bit.
+        let mut basis = [0u32; 32];
+        let reduced = |mut number: u32, basis: &[u32; 32]| {
+            while number != 0 && basis[number.ilog2() as usize] != 0 {
+                number ^= basis[number.ilog2() as usize];
+            }
+            number
+        };
+        let number = |slot| self.shape.number(&self.words, shard, slot, columns);
+        let mut rank = 0;
+        for slot in start + 1..start + u64::from(self.shape.width) {
+            if rank == columns {
+                break;
+            }
+            let number = reduced(number(slot), &basis);
+            if number != 0 {
+                basis[number.ilog2() as usize] = number;
+                rank += 1;
+            }
+        }
+        // A row always has its first slot: it must be made up for by the others.
+        if reduced(number(start), &basis) == 0 {
+            math::fingerprint_fpr(rank)
+        } else {
+            0.0
+        }
+    }
+}
+
+struct Solve<'a, R> {
+    runs: &'a [&'a [u64]],
+    shape: Shape,
+    shard: u64,
+    words: &'a mut [u64],
+    row: PhantomData<R>,
+}
+
+impl<R: Row> simd::Op for Solve<'_, R> {
+    type Out = Result<(), Failure>;
+
+    #[inline(always)]
+    fn run<B: simd::Bits>(self, _: B) -> Result<(), Failure> {
+        let shape = self.shape;
+        let mut band = Band::<R>::new(shape.slots())?;
+        let mixed = |hash: u64| mix64(hash.wrapping_add(SALT));
+        let start = |hash| shape.start(shape.shard(hash).1);
+        in_order(self.runs, shape.starts(), mixed, start, |hashes| {
+            for &hash in hashes {
+                band.insert(start(hash), R::of(hash).0, 0);
+            }
+            Ok(())
+        })?;
+        let first = self.shard * shape.slots();
+        for (slot, (row, result)) in band.rows.iter().zip(&mut band.results).enumerate() {
+            if *row == R::ZERO {
+                *result = mix64(first + slot as u64 + 1) as u32;
+            }
+        }
+        band.solve(&shape, self.words);
+        Ok(())
+    }
+}
+
+impl Filter for RibbonHomogeneous {
+    #[inline(always)]
+    fn contains(&self, hash: u64) -> bool {
+        if self.shape.shards == 0 {
+            false
+        } else if self.shape.width == 64 {
+            self.holds::<u64>(hash)
+        } else {
+            self.holds::<u128>(hash)
+        }
+    }
+
+    /// The number of distinct keys.
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn size_in_bytes(&self) -> usize {
+        self.words.size_in_bytes()
+    }
+
+    /// The mean over all starts, or over a quarter of a million of them, evenly spread.
+    fn fpr(&self) -> f64 {
+        let all = self.shape.shards * self.shape.starts();
+        let looked_at = all.min(LOOKED_AT);
+        if all == 0 {
+            return 0.0;
+        }
+        let place = |i: u64| (u128::from(i) * u128::from(all) / u128::from(looked_at)) as u64;
+        let rates = (0..looked_at)
+            .map(place)
+            .map(|at| self.rate_at(at / self.shape.starts(), at % self.shape.starts()));
+        rates.sum::<f64>() / looked_at as f64
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, hash: u64) {
+        if self.shape.shards > 0 {
+            let ((shard, start), _) = self.place(hash);
+            self.shape.prefetch(&self.words, shard, start);
+        }
+    }
+}
+
+impl Kind for RibbonHomogeneous {
+    const ID: u16 = 35;
+    const NAME: &'static str = "ribbon_homogeneous";
+    const ABOUT: &'static str =
+        "a fixed set at any rate, 5 % above the lower bound; building never fails";
+    const SOURCE: &'static str = "ribbon/homogeneous.rs";
+    const PARAMS: &'static [Param] = &[Param {
+        name: "width",
+        about: "slots in a row that a key may name: 128 (default, 5 % smaller) or 64 (faster)",
+    }];
+
+    fn build(config: &Config, hashes: &mut [u64]) -> Result<RibbonHomogeneous, BuildError> {
+        let (_, fpr) = config.check::<RibbonHomogeneous>(hashes)?;
+        let width = width(config, hashes.len())?;
+        let aim = math::homogeneous_ribbon_aim(fpr, width);
+        let rate = Rate::new(Self::NAME, fpr, aim)?;
+        if hashes.is_empty() {
+            let shape = Shape::new(width, rate, 0, 0);
+            let words = Buf::zeroed(0)?;
+            return Ok(RibbonHomogeneous {
+                words,
+                shape,
+                len: 0,
+            });
+        }
+        let threads = config.get_threads();
+        let mut distinct = hashes.len();
+        for _ in 0..2 {
+            let hashes = &mut hashes[..distinct];
+            let shards = shards_for(distinct as u64);
+            let solved = if width == 64 {
+                Self::solved::<u64>(hashes, shards, rate, threads)?
+            } else {
+                Self::solved::<u128>(hashes, shards, rate, threads)?
+            };
+            match solved {
+                Some(filter) => return Ok(filter),
+                None => distinct = dedup(hashes),
+            }
+        }
+        let (keys, attempts) = (hashes.len() as u64, 2);
+        Err(BuildErrorKind::Attempts { keys, attempts }.into())
+    }
+
+    fn encode<'a>(&'a self, out: &mut Encoder<'a>) {
+        self.shape.encode(out);
+        out.section(&self.words);
+    }
+
+    fn decode(input: &mut Decoder<'_>) -> Result<RibbonHomogeneous, DecodeError> {
+        let shape = Shape::decode(input)?;
+        Ok(RibbonHomogeneous {
+            words: input.section("words", shape.words() * shape.shards)?,
+            shape,
+            len: input.len(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ribbon::tests::{assert_rate, keys};
+
+    fn build(config: &str, hashes: &[u64]) -> RibbonHomogeneous {
+        Kind::build(&config.parse().unwrap(), &mut hashes.to_vec()).unwrap()
+    }
+
+    #[test]
+    fn sizes_and_rates_are_those_of_the_table() {
+        // Eight whole columns: 8.376 bits at 0.392 % (w = 128), 8.751 at 0.421 % on average (w = 64), and a few words.
+        for (width, asked, bits, rate) in [
+            (128, 0.003_93, 8.376, 0.003_96),
+            (64, 0.004_239, 8.751, 0.004_25),
+        ] {
+            let mut sum = 0.0;
+            for set in 0..3 {
+                let hashes = keys(1_000_000, set);
+                let filter = build(&format!("fpr={asked},width={width}"), &hashes);
+                let got = filter.size_in_bytes() as f64 * 8.0 / 1e6;
+                assert!((got - bits).abs() < 0.003, "w = {width}: {got}");
+                assert!(hashes.iter().all(|&hash| filter.contains(hash)));
+                assert_rate(&filter, 1_000_000);
+                sum += filter.fpr();
+            }
+            let mean = sum / 3.0;
+            assert!((1.0 / 256.0..rate).contains(&mean), "w = {width}: {mean}");
+        }
+    }
+
+    #[test]
+    fn the_rate_is_told_also_where_there_are_too_many_keys() {
+        // As many keys as slots: stretches without a free slot, where every key is found.
+        let rate = Rate::new("", 0.01, 0.01).unwrap();
+        let hashes = keys(20_000, 2);
+        let shape = Shape::new(64, rate, 1, 20_300);
+        let mut words = Buf::zeroed(shape.words()).unwrap();
+        let (runs, row) = (&[&*hashes][..], PhantomData::<u64>);
+        let solve = Solve {
+            runs,
+            shape,
+            shard: 0,
+            words: words.make_mut(),
+            row,
+        };
+        simd::dispatch(solve).unwrap();
+        let filter = RibbonHomogeneous {
+            words,
+            shape,
+            len: 20_000,
+        };
+        assert!(hashes.iter().all(|&hash| filter.contains(hash)));
+        assert!(filter.fpr() > 0.02, "{}", filter.fpr());
+        assert_rate(&filter, 300_000);
+    }
+
+    #[test]
+    fn small_sets_keep_to_the_rate() {
+        for n in [1, 2, 30, 90, 100, 101, 110, 150, 170, 180, 190, 250, 1000] {
+            for config in ["width=64", "width=128"] {
+                for set in 0..5 {
+                    let hashes = keys(n, set);
+                    let filter = build(config, &hashes);
+                    assert!(hashes.iter().all(|&hash| filter.contains(hash)));
+                    assert!(
+                        filter.fpr() <= 0.0105,
+                        "{n} keys, {config}: {}",
+                        filter.fpr()
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_bytes_do_not_depend_on_threads_order_or_repeats() {
+        let rate = Rate::new("", 0.01, 0.01).unwrap();
+        let mut hashes = keys(50_000, 6);
+        let solved = |hashes: &mut [u64], threads| {
+            RibbonHomogeneous::solved::<u128>(hashes, 5, rate, threads).unwrap()
+        };
+        let one = solved(&mut hashes, 1).unwrap();
+        assert!(hashes.iter().all(|&hash| one.contains(hash)));
+        assert_rate(&one, 300_000);
+        hashes.reverse();
+        assert_eq!(*one.words, *solved(&mut hashes, 3).unwrap().words);
+        let mut repeated = [&*hashes, &hashes[..10]].concat();
+        assert!(solved(&mut repeated, 1).is_none());
+        let (plain, filter) = (build("", &hashes), build("", &repeated));
+        assert!(filter.len() == 50_000 && *filter.words == *plain.words);
+    }
+}

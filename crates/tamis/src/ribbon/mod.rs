@@ -1,0 +1,669 @@
+//! The ribbon family: a set as the solution of a band of linear equations.
+//!
+//! # The idea
+//!
+//! A table has as many slots as there are keys, or a few more, and each slot a number of r bits. A key names a *start*
+//! and, from there on, some of the next w slots, chosen by the w bits of its *row*. The table is solved so that the
+//! exclusive or of those slots is the key's *result*: r bits, also given by its hash. An absent key names slots whose
+//! exclusive or has no meaning, and agrees with its result with probability 2⁻ʳ.
+//!
+//! ```text
+//!                     start
+//!   slots    . . . . . 1 0 1 1 0 1 0 … 1 . . . . . . .     one equation: the slots under the ones of a row (w = 64 or
+//!            . . . . . . . 1 1 0 1 0 1 … 0 . . . . . .     128, the first bit always 1) combine to the result
+//!            . . . . . . . . . . 1 1 0 0 1 … 1 . . . .     sorted by their starts, the rows are a ribbon
+//! ```
+//!
+//! Any r serves, and even part of one: blocks of slots at the front of the table have one bit less, as many as the rate
+//! allows. A peeled table ([`BinaryFuse`](crate::BinaryFuse)) needs no more than a xor of three slots to answer, but 8 to
+//! 13 % spare slots; a ribbon needs 5 % (w = 128) or, bumped, less than 1 %.
+//!
+//! # Build
+//!
+//! *Banding.* Keys are taken in the order of their starts, so that the work walks through memory once. A slot holds at
+//! most one row, whose first bit is that slot's. A new row that finds its first slot taken is added to the row there,
+//! which clears its first bit; it moves on to its next one; and so on until its slot is free. If no bit is left, the row
+//! says what others said already: either its result is 0 by then, and it agrees, or the attempt has failed.
+//!
+//! *Back substitution.* From the last slot to the first, each slot's number follows from its row and the w − 1 slots
+//! after it.
+//!
+//! Where the rows lead determines which slots have one, whatever the order of the keys: the same set gives the same
+//! bytes. Large sets are cut into *shards*, tables of one geometry that are solved apart, by several threads if there are.
+//! Beside the table and the hashes given, which are reordered in place, that takes 20 bytes (w = 128: 28) for each key of
+//! the shards at work: its hash, a row and a result.
+//!
+//! # Layout
+//!
+//! ```text
+//!   a block: 64 slots    column 0     column 1           column r − 1
+//!                      ┌────────────┬────────────┬─ … ─┬────────────┐    bit i of word c is bit c of the block's slot i
+//!                      │ 64 bits    │ 64 bits    │     │ 64 bits    │
+//!                      └────────────┴────────────┴─ … ─┴────────────┘
+//! ```
+//!
+//! A row touches w/64 + 1 blocks. Shifted to where they are, its words are masks for every column, and a bit of the
+//! result is the parity of what a column has under them: r times a few instructions, in one to three adjacent lines.
+//!
+//! | kind | what it does when equations disagree | slots per key |
+//! |---|---|---|
+//! | [`Ribbon`] | tries another salt | 1.047 at 10⁶ keys (w = 128) |
+//! | [`RibbonHomogeneous`] | all results are 0, so they never do | 1.047 (w = 128), 1.094 (w = 64) at 8 bits |
+//! | [`RibbonBumped`] | passes the key to a smaller ribbon | 1.003 |
+//!
+//! # Bibliography
+//!
+//! - Dillinger, Walzer, *Ribbon filter: practically smaller than Bloom and Xor*, 2021: ribbons, banding as one goes, and
+//!   columns that are interleaved.
+//! - Dietzfelbinger, Walzer, *Efficient Gauss elimination for near-quadratic matrices with one short random block per
+//!   row*, 2019: why rows sorted by start are solved in almost linear time.
+//! - Dillinger, Hübschle-Schneider, Sanders, Walzer, *Fast succinct retrieval and approximate membership using ribbon*,
+//!   2022: bumping, and homogeneous ribbons in theory.
+
+mod bumped;
+mod homogeneous;
+mod standard;
+#[cfg(test)]
+mod tests;
+
+pub use bumped::RibbonBumped;
+pub use homogeneous::RibbonHomogeneous;
+pub use standard::Ribbon;
+
+use std::ops::{BitAnd, BitOr, BitXor, Shl, Shr};
+
+use crate::bits::{fastrange, low_mask};
+use crate::buf::Buf;
+use crate::config::Config;
+use crate::error::{BuildError, BuildErrorKind, DecodeError, NoMemory};
+use crate::format::{Decoder, Encoder};
+use crate::{math, simd};
+
+/// Slots of a block.
+const BLOCK: u64 = 64;
+/// Most bits of a slot.
+const MOST_COLUMNS: u32 = 32;
+const MOST_SHARDS: u64 = 1 << 16;
+/// Most blocks of a shard: more than any set of shards has.
+const MOST_BLOCKS: u64 = 1 << 36;
+/// Keys are sorted in stretches of this many starts, a power of two: their hashes fit in the nearest cache.
+const STRETCH: usize = 1 << 11;
+
+/// What is added to a hash before it is mixed, where there is no other salt.
+const SALT: u64 = 0x9E37_79B9_7F4A_7C15;
+/// Odd numbers without pattern (from the digits of π and e), by which a hash is spread over a row and a result.
+const SPREAD: [u64; 3] = [
+    0x9216_D5D9_8979_FB1B,
+    0xB7E1_5162_8AED_2A6B,
+    0xA409_3822_299F_31D1,
+];
+
+/// The coefficients of an equation: as many bits as the ribbon is wide.
+pub(crate) trait Row:
+    Copy
+    + Eq
+    + BitAnd<Output = Self>
+    + BitOr<Output = Self>
+    + BitXor<Output = Self>
+    + Shl<u32, Output = Self>
+    + Shr<u32, Output = Self>
+{
+    const WIDTH: u32;
+    const ZERO: Self;
+    /// The row and the result of a hash.
+    fn of(hash: u64) -> (Self, u32);
+    /// The row's words where it starts at bit `offset` of the first: the last is [`Self::WIDTH`]/64.
+    fn masks(self, offset: u32) -> [u64; 3];
+    fn trailing_zeros(self) -> u32;
+    /// Whether the number of ones is odd.
+    fn parity(self) -> u32;
+    fn bit(bit: u32) -> Self;
+    fn low(self) -> u64;
+}
+
+/// What one of [`SPREAD`] makes of a number: every bit depends on all below it, and the low ones on the high.
+#[inline(always)]
+fn spread(x: u64, by: u64) -> u64 {
+    let x = x.wrapping_mul(by);
+    x ^ x >> 32
+}
+
+impl Row for u64 {
+    const WIDTH: u32 = 64;
+    const ZERO: u64 = 0;
+
+    #[inline(always)]
+    fn of(hash: u64) -> (u64, u32) {
+        let row = spread(hash, SPREAD[0]);
+        (row | 1, (row.wrapping_mul(SPREAD[1]) >> 32) as u32)
+    }
+
+    #[inline(always)]
+    fn masks(self, offset: u32) -> [u64; 3] {
+        [self << offset, self >> 1 >> (63 - offset), 0]
+    }
+
+    #[inline(always)]
+    fn trailing_zeros(self) -> u32 {
+        u64::trailing_zeros(self)
+    }
+
+    #[inline(always)]
+    fn parity(self) -> u32 {
+        self.count_ones() & 1
+    }
+
+    #[inline(always)]
+    fn bit(bit: u32) -> u64 {
+        u64::from(bit)
+    }
+
+    #[inline(always)]
+    fn low(self) -> u64 {
+        self
+    }
+}
+
+impl Row for u128 {
+    const WIDTH: u32 = 128;
+    const ZERO: u128 = 0;
+
+    #[inline(always)]
+    fn of(hash: u64) -> (u128, u32) {
+        let low = spread(hash, SPREAD[0]);
+        let high = spread(low, SPREAD[1]);
+        let row = u128::from(high) << 64 | u128::from(low) | 1;
+        (row, (high.wrapping_mul(SPREAD[2]) >> 32) as u32)
+    }
+
+    #[inline(always)]
+    fn masks(self, offset: u32) -> [u64; 3] {
+        let (low, high) = (self as u64, (self >> 64) as u64);
+        let back = 63 - offset;
+        [
+            low << offset,
+            high << offset | low >> 1 >> back,
+            high >> 1 >> back,
+        ]
+    }
+
+    #[inline(always)]
+    fn trailing_zeros(self) -> u32 {
+        u128::trailing_zeros(self)
+    }
+
+    #[inline(always)]
+    fn parity(self) -> u32 {
+        ((self as u64) ^ (self >> 64) as u64).count_ones() & 1
+    }
+
+    #[inline(always)]
+    fn bit(bit: u32) -> u128 {
+        u128::from(bit)
+    }
+
+    #[inline(always)]
+    fn low(self) -> u64 {
+        self as u64
+    }
+}
+
+/// Where the numbers of a ribbon's slots lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shape {
+    /// Bits of a row: 64 or 128.
+    pub(crate) width: u32,
+    /// Bits of a slot.
+    pub(crate) columns: u32,
+    /// Tables that are solved apart; none in the filter of no keys.
+    pub(crate) shards: u64,
+    /// Blocks of a shard, more than a row can touch behind its first.
+    pub(crate) blocks: u64,
+    /// Blocks at the front of a shard that lack the last column.
+    pub(crate) short: u64,
+}
+
+impl Shape {
+    /// The shape with at least so many slots a shard, for this rate or a little less.
+    pub(crate) fn new(width: u32, rate: Rate, shards: u64, slots: u64) -> Shape {
+        let behind = u64::from(width) / BLOCK;
+        let blocks = slots.div_ceil(BLOCK).max(behind + 1);
+        Shape {
+            width,
+            columns: rate.columns,
+            shards,
+            blocks,
+            short: (rate.short * (blocks - behind) as f64) as u64,
+        }
+    }
+
+    /// Blocks that a start may lie in: a row from there ends inside the table.
+    #[inline(always)]
+    fn start_blocks(&self) -> u64 {
+        self.blocks - u64::from(self.width) / BLOCK
+    }
+
+    /// Starts that a row may have.
+    #[inline(always)]
+    pub(crate) fn starts(&self) -> u64 {
+        self.start_blocks() * BLOCK
+    }
+
+    /// Slots of a shard.
+    pub(crate) fn slots(&self) -> u64 {
+        self.blocks * BLOCK
+    }
+
+    /// Words of a shard.
+    #[inline(always)]
+    pub(crate) fn words(&self) -> u64 {
+        self.offset(self.blocks)
+    }
+
+    /// The first word of a block in its shard.
+    #[inline(always)]
+    fn offset(&self, block: u64) -> u64 {
+        block * u64::from(self.columns - 1) + block.saturating_sub(self.short)
+    }
+
+    /// A hash's shard, and what is left of the hash to choose a start.
+    #[inline(always)]
+    pub(crate) fn shard(&self, hash: u64) -> (u64, u64) {
+        fastrange(hash, self.shards)
+    }
+
+    /// The start of what [`shard`](Self::shard) leaves of a hash.
+    #[inline(always)]
+    pub(crate) fn start(&self, rest: u64) -> u64 {
+        fastrange(rest, self.starts()).0
+    }
+
+    /// The bits of a result that the filter keeps.
+    #[inline(always)]
+    pub(crate) fn kept(&self) -> u32 {
+        low_mask(self.columns) as u32
+    }
+
+    /// Bits of the result that a row from this start is compared with.
+    #[inline(always)]
+    pub(crate) fn columns_at(&self, start: u64) -> u32 {
+        self.columns - u32::from(start / BLOCK < self.short)
+    }
+
+    /// The low bits of a slot's number.
+    fn number(&self, words: &[u64], shard: u64, slot: u64, columns: u32) -> u32 {
+        let first = self.place(shard, slot);
+        let bit = |column: u32| (words[first + column as usize] >> (slot % BLOCK) & 1) as u32;
+        (0..columns).map(|column| bit(column) << column).sum()
+    }
+
+    /// The false-positive rate: a share of the starts has one column less.
+    pub(crate) fn fpr(&self) -> f64 {
+        if self.shards == 0 {
+            return 0.0;
+        }
+        math::ribbon_fpr(self.columns, self.short as f64 / self.start_blocks() as f64)
+    }
+
+    /// Where the first words of a row lie, in all words.
+    #[inline(always)]
+    fn place(&self, shard: u64, start: u64) -> usize {
+        (shard * self.words() + self.offset(start / BLOCK)) as usize
+    }
+
+    /// Asks for the words of a row.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, words: &[u64], shard: u64, start: u64) {
+        let first = self.place(shard, start);
+        let all = (self.width as usize / 64 + 1) * self.columns as usize;
+        for line in (first..first + all).step_by(8) {
+            simd::prefetch(words, line);
+        }
+        simd::prefetch(words, first + all - 1);
+    }
+
+    /// Whether the slots of a row combine to this result.
+    #[inline(always)]
+    pub(crate) fn agrees<R: Row>(
+        &self,
+        words: &[u64],
+        (shard, start): (u64, u64),
+        (row, result): (R, u32),
+    ) -> bool {
+        let masks = row.masks((start % BLOCK) as u32);
+        let (block, columns) = (start / BLOCK, self.columns as usize);
+        let first = (shard * self.words()) as usize;
+        let columns_of = |block| &words[first + self.offset(block) as usize..][..columns];
+        let near = [columns_of(block), columns_of(block + 1)];
+        // A narrow row does not reach it.
+        let far = if R::WIDTH > 64 {
+            columns_of(block + 2)
+        } else {
+            near[1]
+        };
+        let wrong = |column: usize| {
+            let mut sum = near[0][column] & masks[0] ^ near[1][column] & masks[1];
+            if R::WIDTH > 64 {
+                sum ^= far[column] & masks[2];
+            }
+            sum.count_ones() ^ result >> column
+        };
+        // Four at a time by hand: the compiler would count the ones of vectors, which few processors can. Of the absent
+        // keys 15 in 16 end here.
+        let mut column = 0;
+        while column + 4 < columns {
+            let any = wrong(column) | wrong(column + 1) | wrong(column + 2) | wrong(column + 3);
+            if any & 1 != 0 {
+                return false;
+            }
+            column += 4;
+        }
+        let mut any = 0;
+        if column + 2 < columns {
+            any |= wrong(column) | wrong(column + 1);
+            column += 2;
+        }
+        if column + 1 < columns {
+            any |= wrong(column);
+        }
+        // A short block has not the last column; what is read in its stead is not used.
+        any |= wrong(columns - 1) & u32::from(block >= self.short);
+        any & 1 == 0
+    }
+
+    pub(crate) fn encode(&self, out: &mut Encoder<'_>) {
+        out.param("width", u64::from(self.width));
+        out.param("columns", u64::from(self.columns));
+        out.param("shards", self.shards);
+        out.param("blocks", self.blocks);
+        out.param("short", self.short);
+    }
+
+    pub(crate) fn decode(input: &mut Decoder<'_>) -> Result<Shape, DecodeError> {
+        let shape = Shape {
+            width: input.param_in("width", 64..=128)? as u32,
+            columns: input.param_in("columns", 1..=u64::from(MOST_COLUMNS))? as u32,
+            shards: input.param("shards")?,
+            blocks: input.param("blocks")?,
+            short: input.param("short")?,
+        };
+        if (shape.shards == 0) != input.is_empty() {
+            let expected = "0 exactly when there are no keys";
+            return Err(DecodeError::invalid("shards", shape.shards, expected));
+        }
+        shape.check()?;
+        Ok(shape)
+    }
+
+    /// Whether a shape that was read keeps every row inside its words, and their number inside 64 bits.
+    pub(crate) fn check(&self) -> Result<(), DecodeError> {
+        let behind = u64::from(self.width) / BLOCK;
+        let expected = |most: u64| format!("at most {most}");
+        if self.width != 64 && self.width != 128 {
+            return Err(DecodeError::invalid(
+                "width",
+                u64::from(self.width),
+                "64 or 128",
+            ));
+        }
+        if self.shards > MOST_SHARDS {
+            return Err(DecodeError::invalid(
+                "shards",
+                self.shards,
+                expected(MOST_SHARDS),
+            ));
+        }
+        if !(behind + 1..=MOST_BLOCKS).contains(&self.blocks) {
+            let expected = format!("{} to {MOST_BLOCKS}", behind + 1);
+            return Err(DecodeError::invalid("blocks", self.blocks, expected));
+        }
+        let most = self.start_blocks();
+        if self.short > most {
+            return Err(DecodeError::invalid("short", self.short, expected(most)));
+        }
+        Ok(())
+    }
+}
+
+/// A rate as columns: this many, of which the last is left out of a share of the blocks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rate {
+    columns: u32,
+    short: f64,
+}
+
+impl Rate {
+    /// The fewest bits that have the rate `aim`, so that the filter has the rate that was asked for.
+    pub(crate) fn new(kind: &'static str, fpr: f64, aim: f64) -> Result<Rate, BuildError> {
+        match math::ribbon_columns(aim) {
+            Some((columns, short)) if columns <= MOST_COLUMNS => Ok(Rate { columns, short }),
+            _ => Err(BuildErrorKind::Unreachable {
+                kind,
+                fpr,
+                least: math::fingerprint_fpr(MOST_COLUMNS),
+            }
+            .into()),
+        }
+    }
+}
+
+/// Why a shard was not solved.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// An equation contradicts others.
+    Conflict,
+    /// A hash was given more than once.
+    Repeats,
+    Memory(NoMemory),
+}
+
+impl From<NoMemory> for Failure {
+    fn from(error: NoMemory) -> Failure {
+        Failure::Memory(error)
+    }
+}
+
+/// Hands the hashes in order to `work`, a stretch of starts at a time. All of them are different, or it fails.
+///
+/// `hash` is applied to what is given, and `start` to what that makes; it must not fall where its argument grows.
+#[inline(always)]
+pub(crate) fn in_order(
+    runs: &[&[u64]],
+    starts: u64,
+    hash: impl Fn(u64) -> u64,
+    start: impl Fn(u64) -> u64,
+    mut work: impl FnMut(&[u64]) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let stretch_of = |hash| start(hash) as usize / STRETCH;
+    let hashes = || runs.iter().copied().flatten().map(|&given| hash(given));
+    let mut ends = vec![0usize; (starts as usize).div_ceil(STRETCH)];
+    for hash in hashes() {
+        ends[stretch_of(hash)] += 1;
+    }
+    let (mut all, mut largest) = (0, 0);
+    for end in &mut ends {
+        largest = largest.max(*end);
+        all += std::mem::replace(end, all);
+    }
+    let mut grouped = Buf::<u64>::zeroed(all as u64)?;
+    let grouped = grouped.make_mut();
+    for hash in hashes() {
+        let end = &mut ends[stretch_of(hash)];
+        grouped[*end] = hash;
+        *end += 1;
+    }
+    let mut sorted = vec![0; largest];
+    let mut from = 0;
+    for end in ends {
+        let sorted = &mut sorted[..end - from];
+        sort(&grouped[from..end], sorted, |hash| {
+            start(hash) as usize % STRETCH
+        });
+        if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
+            return Err(Failure::Repeats);
+        }
+        work(sorted)?;
+        from = end;
+    }
+    Ok(())
+}
+
+/// Sorts the hashes of a stretch, whose places in it do not fall where they grow.
+#[inline(always)]
+fn sort(hashes: &[u64], sorted: &mut [u64], place: impl Fn(u64) -> usize) {
+    let mut heads = [0u32; STRETCH];
+    for &hash in hashes {
+        heads[place(hash)] += 1;
+    }
+    let (mut next, mut most) = (0, 0);
+    for head in &mut heads {
+        most = most.max(*head);
+        next += std::mem::replace(head, next);
+    }
+    for &hash in hashes {
+        let head = &mut heads[place(hash)];
+        sorted[*head as usize] = hash;
+        *head += 1;
+    }
+    // Those of one place are few and next to each other, unless there are more keys than places.
+    if most > 64 {
+        sorted.sort_unstable();
+        return;
+    }
+    for i in 1..sorted.len() {
+        let hash = sorted[i];
+        let mut at = i;
+        while at > 0 && sorted[at - 1] > hash {
+            sorted[at] = sorted[at - 1];
+            at -= 1;
+        }
+        sorted[at] = hash;
+    }
+}
+
+/// Where a row went.
+pub(crate) enum Placed {
+    /// To this slot.
+    Slot(usize),
+    /// Nowhere: others say the same.
+    Implied,
+    /// Nowhere: others say the contrary.
+    Conflict,
+}
+
+/// The equations of a shard, one at most for each slot, whose first bit is that slot's.
+pub(crate) struct Band<R> {
+    /// Zero where a slot has none.
+    pub(crate) rows: Vec<R>,
+    pub(crate) results: Vec<u32>,
+}
+
+impl<R: Row> Band<R> {
+    pub(crate) fn new(slots: u64) -> Result<Band<R>, NoMemory> {
+        Ok(Band {
+            rows: filled(slots, R::ZERO)?,
+            results: filled(slots, 0)?,
+        })
+    }
+
+    /// Adds an equation whose row starts at a slot.
+    #[inline(always)]
+    pub(crate) fn insert(&mut self, start: u64, mut row: R, mut result: u32) -> Placed {
+        let mut slot = start as usize;
+        loop {
+            let held = self.rows[slot];
+            if held == R::ZERO {
+                self.rows[slot] = row;
+                self.results[slot] = result;
+                return Placed::Slot(slot);
+            }
+            row = row ^ held;
+            result ^= self.results[slot];
+            if row == R::ZERO {
+                return if result == 0 {
+                    Placed::Implied
+                } else {
+                    Placed::Conflict
+                };
+            }
+            let zeros = row.trailing_zeros();
+            row = row >> zeros;
+            slot += zeros as usize;
+        }
+    }
+
+    /// Writes the numbers of all slots to a shard's words. A slot without a row gets its result.
+    #[inline(always)]
+    pub(crate) fn solve(&self, shape: &Shape, words: &mut [u64]) {
+        let full = shape.columns - u32::from(shape.short > 0);
+        let mut column = 0;
+        while column < full {
+            column += match full - column {
+                8.. => self.substitute::<8>(shape, column, 0, words),
+                4.. => self.substitute::<4>(shape, column, 0, words),
+                2.. => self.substitute::<2>(shape, column, 0, words),
+                _ => self.substitute::<1>(shape, column, 0, words),
+            };
+        }
+        if column < shape.columns {
+            self.substitute::<1>(shape, column, shape.short, words);
+        }
+    }
+
+    /// Substitutes back some columns, down to a block, and returns how many.
+    #[inline(always)]
+    fn substitute<const COLUMNS: usize>(
+        &self,
+        shape: &Shape,
+        column: u32,
+        down_to: u64,
+        words: &mut [u64],
+    ) -> u32 {
+        // Bit i is the number of the slot i places on.
+        let mut after = [R::ZERO; COLUMNS];
+        for block in (down_to..shape.blocks).rev() {
+            let slots = (block * BLOCK) as usize..((block + 1) * BLOCK) as usize;
+            let equations = self.rows[slots.clone()].iter().zip(&self.results[slots]);
+            for (&row, &result) in equations.rev() {
+                for (c, after) in after.iter_mut().enumerate() {
+                    let shifted = *after << 1;
+                    let bit = (row & shifted).parity() ^ result >> (column + c as u32) & 1;
+                    *after = shifted | R::bit(bit);
+                }
+            }
+            let at = (shape.offset(block) + u64::from(column)) as usize;
+            for (word, after) in words[at..at + COLUMNS].iter_mut().zip(after) {
+                *word = after.low();
+            }
+        }
+        COLUMNS as u32
+    }
+}
+
+/// A vector of equal values, or the bytes that there are not.
+fn filled<T: Copy>(len: u64, value: T) -> Result<Vec<T>, NoMemory> {
+    let mut values = Vec::new();
+    values
+        .try_reserve_exact(len as usize)
+        .map_err(|_| NoMemory {
+            bytes: len.saturating_mul(size_of::<T>() as u64),
+        })?;
+    values.resize(len as usize, value);
+    Ok(values)
+}
+
+/// The parameter `width`: 64 or 128, or what makes the smaller table of so many keys.
+pub(crate) fn width(config: &Config, keys: usize) -> Result<u32, BuildError> {
+    // Two blocks hold this many, and a wide row needs three.
+    let usual = if keys <= 100 { 64 } else { 128 };
+    let width = config.param::<u32>("width", "64 or 128")?.unwrap_or(usual);
+    if width != 64 && width != 128 {
+        return Err(BuildError::parameter("width", width, "64 or 128"));
+    }
+    Ok(width)
+}
+
+/// How many shards a set has where each must have room for all its keys: few, so that the largest is hardly larger.
+pub(crate) fn shards_for(keys: u64) -> u64 {
+    (keys >> 21).clamp(1, MOST_SHARDS)
+}

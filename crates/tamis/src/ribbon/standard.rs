@@ -1,0 +1,383 @@
+//! The standard ribbon filter: 5 % above the lower bound at any rate, and a lookup in a few adjacent lines.
+//!
+//! # The idea
+//!
+//! The family's page says what a ribbon is: this is the plain one. Every key is an equation over w slots in a row, and
+//! a table that satisfies all of them is the filter.
+//!
+//! ```text
+//!   salt of the shard ── mix64(hash + salt) ──┬── start, 0 … slots − w
+//!                                             ├── row, w bits, the first of them 1
+//!                                             └── result, r bits
+//!
+//!   present  ⇔  for every column c:  parity(row AND the w bits of column c from the start)  =  bit c of the result
+//! ```
+//!
+//! # Build
+//!
+//! Equations over random rows may contradict each other: by chance, where more keys start than there are slots. The
+//! fewer spare slots, the more often; with 4.7 % of them a million keys (w = 128) fail one time in twenty, and then
+//! another salt is tried. Four failures, or repeated keys, lead to more slots or to the distinct keys, as in
+//! [`BinaryFuse`](crate::BinaryFuse).
+//!
+//! # Cost
+//!
+//! `factor · r` bits a key, where the factor is 1.0358 at 2¹⁷ keys and grows by 0.0038 a doubling (w = 128), or 1.094 and
+//! 0.0083 (w = 64): [`math::ribbon_factor`]. At 2⁻⁸ and a million keys that is 8.38 bits. At rates between powers of two
+//! a share of the blocks has one column less: never more than 0.09 bits above log₂(1/ε), where rounding up to a whole
+//! bit may cost a whole bit. Tables are whole blocks of 64 slots, and three at least (w = 64: two).
+//!
+//! # When to choose it
+//!
+//! For a fixed set at a rate that is not 2⁻⁸ or 2⁻¹⁶, and for small sets, where a fuse filter wastes slots.
+//! [`RibbonBumped`](crate::RibbonBumped) is smaller from a few thousand keys on; [`BinaryFuse`](crate::BinaryFuse) is
+//! faster to look up.
+//!
+//! # Bibliography
+//!
+//! - Dillinger, Walzer, *Ribbon filter: practically smaller than Bloom and Xor*, 2021: this filter.
+//! - Dillinger and others, the Ribbon filter of RocksDB, 2020: the table of spare slots that the factor is fitted to.
+
+use std::marker::PhantomData;
+
+use crate::bits::{fastrange, mix64};
+use crate::buf::Buf;
+use crate::config::{Config, Param};
+use crate::error::{BuildError, BuildErrorKind, DecodeError};
+use crate::filter::{Filter, Kind};
+use crate::format::{Decoder, Encoder};
+use crate::peel::{dedup, in_parallel, into_shards};
+use crate::ribbon::{Band, Failure, Placed, Rate, Row, Shape, in_order, shards_for, width};
+use crate::{math, simd};
+
+/// A static filter of any rate, 5 % above the lower bound.
+///
+/// ```
+/// use tamis::{Config, Keyed, Ribbon};
+///
+/// let words: Keyed<Ribbon> = Keyed::build(&Config::new(0).fpr(0.001), ["tamis", "sieve", "strainer"])?;
+/// assert!(words.contains("sieve"));
+/// # Ok::<(), tamis::BuildError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Ribbon {
+    /// The shards' tables, one after the other.
+    words: Buf<u64>,
+    /// One for each shard; none for the filter of no keys.
+    salts: Buf<u64>,
+    shape: Shape,
+    len: u64,
+}
+
+/// Salts that a shard tries before all get more slots, and how often they do.
+const SALTS: u64 = 4;
+const ROUNDS: u32 = 16;
+
+impl Ribbon {
+    /// Bits of a row: how many slots in a row a key may name.
+    pub fn width(&self) -> u32 {
+        self.shape.width
+    }
+
+    /// The shard and start of a hash, and the hash salted for it: this filter's geometry.
+    #[inline(always)]
+    fn place(&self, hash: u64) -> ((u64, u64), u64) {
+        let (shard, _) = self.shape.shard(hash);
+        let salted = mix64(hash.wrapping_add(self.salts[shard as usize]));
+        ((shard, self.shape.start(salted)), salted)
+    }
+
+    #[inline(always)]
+    fn holds<R: Row>(&self, hash: u64) -> bool {
+        let (place, salted) = self.place(hash);
+        self.shape.agrees(&self.words, place, R::of(salted))
+    }
+
+    /// One attempt at the whole set, with every shard's attempts in it.
+    fn round<R: Row>(
+        hashes: &mut [u64],
+        shards: u64,
+        rate: Rate,
+        failures: u32,
+        threads: usize,
+    ) -> Result<Result<Ribbon, Failure>, BuildError> {
+        let len = hashes.len() as u64;
+        let shard_of = |hash| fastrange(hash, shards).0;
+        let runs = into_shards(hashes, shards, threads, shard_of)?;
+        let keys_in = |shard: usize| runs.iter().map(|runs| runs[shard].len() as u64).sum();
+        let largest: u64 = (0..shards as usize).map(keys_in).max().unwrap_or(0);
+        // Far more keys in one shard than in others: repeats, or hashes that are none.
+        if largest > 2 * len / shards + 1000 {
+            return Ok(Err(Failure::Repeats));
+        }
+        let slots = math::ribbon_slots(largest, R::WIDTH, failures);
+        let shape = Shape::new(R::WIDTH, rate, shards, slots);
+        let mut words = Buf::zeroed(shape.words() * shards)?;
+        let hashes = &*hashes;
+        let tables = words.make_mut().chunks_mut(shape.words() as usize);
+        let salts = in_parallel(threads, tables.enumerate(), |(shard, words)| {
+            let runs = runs.iter().map(|runs| &hashes[runs[shard].clone()]);
+            let (runs, row) = (&*runs.collect::<Vec<_>>(), PhantomData::<R>);
+            simd::dispatch(Solve {
+                runs,
+                shape,
+                words,
+                row,
+            })
+        });
+        let mut all = Vec::new();
+        for salt in salts {
+            match salt {
+                Ok(salt) => all.push(salt),
+                Err(Failure::Memory(error)) => return Err(error.into()),
+                Err(failure) => return Ok(Err(failure)),
+            }
+        }
+        let salts = Buf::copied(&all)?;
+        Ok(Ok(Ribbon {
+            words,
+            salts,
+            shape,
+            len,
+        }))
+    }
+
+    fn build_wide<R: Row>(
+        config: &Config,
+        rate: Rate,
+        hashes: &mut [u64],
+    ) -> Result<Ribbon, BuildError> {
+        let keys = hashes.len();
+        let (mut distinct, mut failures) = (keys, 0);
+        for _ in 0..ROUNDS {
+            let hashes = &mut hashes[..distinct];
+            let shards = shards_for(distinct as u64);
+            match Self::round::<R>(hashes, shards, rate, failures, config.get_threads())? {
+                Ok(filter) => return Ok(filter),
+                Err(Failure::Repeats) if distinct == keys => distinct = dedup(hashes),
+                Err(Failure::Repeats) => break,
+                Err(_) => failures += 1,
+            }
+        }
+        let (keys, attempts) = (keys as u64, ROUNDS);
+        Err(BuildErrorKind::Attempts { keys, attempts }.into())
+    }
+}
+
+/// Solves one shard, and returns the salt that succeeded.
+struct Solve<'a, R> {
+    runs: &'a [&'a [u64]],
+    shape: Shape,
+    words: &'a mut [u64],
+    row: PhantomData<R>,
+}
+
+impl<R: Row> simd::Op for Solve<'_, R> {
+    type Out = Result<u64, Failure>;
+
+    #[inline(always)]
+    fn run<B: simd::Bits>(self, _: B) -> Result<u64, Failure> {
+        let shape = self.shape;
+        for attempt in 0..SALTS {
+            let salt = mix64(attempt);
+            let mut band = Band::<R>::new(shape.slots())?;
+            let salted = |hash: u64| mix64(hash.wrapping_add(salt));
+            let start = |hash| shape.start(hash);
+            let outcome = in_order(self.runs, shape.starts(), salted, start, |hashes| {
+                for &hash in hashes {
+                    let (row, result) = R::of(hash);
+                    // Bits that the filter does not keep must not make a conflict.
+                    let result = result & shape.kept();
+                    if let Placed::Conflict = band.insert(start(hash), row, result) {
+                        return Err(Failure::Conflict);
+                    }
+                }
+                Ok(())
+            });
+            match outcome {
+                Ok(()) => {
+                    band.solve(&shape, self.words);
+                    return Ok(salt);
+                }
+                Err(Failure::Conflict) => {}
+                Err(failure) => return Err(failure),
+            }
+        }
+        Err(Failure::Conflict)
+    }
+}
+
+impl Filter for Ribbon {
+    #[inline(always)]
+    fn contains(&self, hash: u64) -> bool {
+        if self.salts.is_empty() {
+            false
+        } else if self.shape.width == 64 {
+            self.holds::<u64>(hash)
+        } else {
+            self.holds::<u128>(hash)
+        }
+    }
+
+    /// The number of distinct keys.
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn size_in_bytes(&self) -> usize {
+        self.words.size_in_bytes() + self.salts.size_in_bytes()
+    }
+
+    fn fpr(&self) -> f64 {
+        self.shape.fpr()
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, hash: u64) {
+        if !self.salts.is_empty() {
+            let ((shard, start), _) = self.place(hash);
+            self.shape.prefetch(&self.words, shard, start);
+        }
+    }
+}
+
+impl Kind for Ribbon {
+    const ID: u16 = 34;
+    const NAME: &'static str = "ribbon";
+    const ABOUT: &'static str = "a fixed set at any rate, 5 % above the lower bound";
+    const SOURCE: &'static str = "ribbon/standard.rs";
+    const PARAMS: &'static [Param] = &[Param {
+        name: "width",
+        about: "slots in a row that a key may name: 128 (default, 4 % smaller) or 64 (faster)",
+    }];
+
+    fn build(config: &Config, hashes: &mut [u64]) -> Result<Ribbon, BuildError> {
+        let (_, fpr) = config.check::<Ribbon>(hashes)?;
+        let width = width(config, hashes.len())?;
+        let rate = Rate::new(Self::NAME, fpr, fpr)?;
+        if hashes.is_empty() {
+            return Ok(Ribbon {
+                words: Buf::zeroed(0)?,
+                salts: Buf::zeroed(0)?,
+                shape: Shape::new(width, rate, 0, 0),
+                len: 0,
+            });
+        }
+        if width == 64 {
+            Self::build_wide::<u64>(config, rate, hashes)
+        } else {
+            Self::build_wide::<u128>(config, rate, hashes)
+        }
+    }
+
+    fn encode<'a>(&'a self, out: &mut Encoder<'a>) {
+        self.shape.encode(out);
+        out.section(&self.salts);
+        out.section(&self.words);
+    }
+
+    fn decode(input: &mut Decoder<'_>) -> Result<Ribbon, DecodeError> {
+        let shape = Shape::decode(input)?;
+        Ok(Ribbon {
+            salts: input.section("salts", shape.shards)?,
+            words: input.section("words", shape.words() * shape.shards)?,
+            shape,
+            len: input.len(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ribbon::tests::{assert_rate, keys};
+
+    fn build(config: &str, hashes: &[u64]) -> Ribbon {
+        Kind::build(&config.parse().unwrap(), &mut hashes.to_vec()).unwrap()
+    }
+
+    #[test]
+    fn a_million_keys_take_8_40_bits_each() {
+        let hashes = keys(1_000_000, 1);
+        let filter = build("fpr=0.00390625", &hashes);
+        let bits = filter.size_in_bytes() as f64 * 8.0 / 1e6;
+        assert!((8.37..8.40).contains(&bits), "{bits}");
+        assert_eq!(filter.fpr(), 1.0 / 256.0);
+        assert!(hashes.iter().all(|&hash| filter.contains(hash)));
+        assert_rate(&filter, 1_000_000);
+    }
+
+    #[test]
+    fn most_sets_succeed_at_once() {
+        for config in ["width=128", "width=64"] {
+            for n in [200, 1000, 10_000, 30_000] {
+                let at_once = |set: &u64| build(config, &keys(n, *set)).salts[0] == mix64(0);
+                let count = (0..50).filter(at_once).count();
+                assert!(count >= 40, "{config}, {n} keys: {count} of 50");
+            }
+        }
+    }
+
+    #[test]
+    fn rates_between_powers_of_two_cost_what_they_must() {
+        // 6.72 columns at 1 %: 7 would be 4 % more.
+        for (fpr, columns) in [(0.01, 6.72), (0.3, 1.8), (0.75, 0.5), (0.001, 9.976)] {
+            let filter = build(&format!("fpr={fpr}"), &keys(100_000, 2));
+            let words = filter.words.len() as f64 / filter.shape.blocks as f64;
+            assert!((words - columns).abs() < 0.01, "{fpr}: {words}");
+            assert!(filter.fpr() <= fpr && filter.fpr() > 0.99 * fpr);
+            assert_rate(&filter, 300_000);
+        }
+    }
+
+    #[test]
+    fn small_sets_are_small_and_build_always() {
+        for n in (1..300).step_by(7) {
+            for set in 0..20 {
+                let hashes = keys(n, set);
+                let filter = build("fpr=0.00390625", &hashes);
+                assert!(hashes.iter().all(|&hash| filter.contains(hash)));
+                // Whole blocks, of which two or three are the fewest.
+                let most = (n + n / 16 + 12)
+                    .div_ceil(64)
+                    .max(if n <= 100 { 2 } else { 3 });
+                assert!(filter.shape.blocks <= most, "{n}: {}", filter.shape.blocks);
+            }
+        }
+    }
+
+    #[test]
+    fn repeated_keys_build_the_filter_of_the_distinct_ones() {
+        let distinct = keys(1000, 3);
+        let plain = build("", &distinct);
+        let repeated: Vec<u64> = distinct.iter().flat_map(|&hash| [hash; 3]).collect();
+        let filter = build("", &repeated);
+        assert_eq!(filter.len(), 1000);
+        assert!(*filter.words == *plain.words && *filter.salts == *plain.salts);
+    }
+
+    #[test]
+    fn the_bytes_do_not_depend_on_threads_or_order() {
+        let rate = Rate::new("", 0.01, 0.01).unwrap();
+        let mut hashes = keys(50_000, 6);
+        let built = |hashes: &mut [u64], threads| {
+            Ribbon::round::<u64>(hashes, 5, rate, 0, threads)
+                .unwrap()
+                .unwrap()
+        };
+        let one = built(&mut hashes, 1);
+        assert!(hashes.iter().all(|&hash| one.contains(hash)));
+        assert_rate(&one, 300_000);
+        hashes.reverse();
+        let other = built(&mut hashes, 3);
+        assert!(*one.words == *other.words && *one.salts == *other.salts);
+    }
+
+    #[test]
+    fn bad_widths_and_rates_are_refused() {
+        for config in ["width=32", "width=0", "width=x", "fpr=1e-12"] {
+            let built = Ribbon::build(&config.parse().unwrap(), &mut keys(10, 1));
+            assert!(built.is_err(), "{config}");
+        }
+    }
+}
