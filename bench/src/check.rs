@@ -173,8 +173,24 @@ pub(crate) const TARGETS: &[Target] = &[
             },
         )
     },
-    later("binary_fuse8", EIGHT_BITS, Goal::LineReads { most: 3.9 }),
-    later(
+    target("binary_fuse8", EIGHT_BITS, Goal::LineReads { most: 3.9 }),
+    target(
+        "ribbon_bumped",
+        EIGHT_BITS,
+        Goal::Build {
+            rival: "xorf/BinaryFuse8",
+            times: 1.0 / 1.5,
+        },
+    ),
+    target(
+        "ribbon_bumped",
+        EIGHT_BITS,
+        Goal::Batch {
+            rival: "pleat",
+            times: 1.0,
+        },
+    ),
+    target(
         "binary_fuse8",
         EIGHT_BITS,
         Goal::Build {
@@ -182,7 +198,7 @@ pub(crate) const TARGETS: &[Target] = &[
             times: 2.0,
         },
     ),
-    later("binary_fuse8", EIGHT_BITS, Goal::Peak { most: 100.0 }),
+    target("binary_fuse8", EIGHT_BITS, Goal::Peak { most: 100.0 }),
     later("binary_fuse8", EIGHT_BITS, Goal::Threads { times: 1.7 }),
     Target {
         n: 10 * TEN_MILLION,
@@ -211,11 +227,11 @@ pub(crate) const TARGETS: &[Target] = &[
             times: 1.0,
         },
     ),
-    later(
+    target(
         "cuckoo",
         EIGHT_BITS,
         Goal::Batch {
-            rival: "cuckoofilter",
+            rival: "autoscale_cuckoo_filter",
             times: 1.3,
         },
     ),

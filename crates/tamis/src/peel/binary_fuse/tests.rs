@@ -256,17 +256,10 @@ fn awkward_sizes() -> impl Iterator<Item = u64> {
         .chain(powers)
 }
 
+/// One set of each size and arity, or as many as `TAMIS_SCAN_SETS` says:
+/// `TAMIS_SCAN_SETS=20 cargo test --release -p tamis --lib -- every_awkward_size`.
 #[test]
-fn construction_succeeds_at_awkward_sizes() {
-    scan(
-        awkward_sizes().filter(|&n| n < 1000 || n % 16 == 0 && n < 1 << 18),
-        2,
-    );
-}
-
-/// All of them: `cargo test --release -p tamis --lib -- --ignored every_awkward_size`.
-#[test]
-#[ignore = "takes minutes"]
-fn construction_succeeds_at_every_awkward_size_many_times_over() {
-    scan(awkward_sizes(), 20);
+fn construction_succeeds_at_every_awkward_size() {
+    let sets = std::env::var("TAMIS_SCAN_SETS").map_or(1, |sets| sets.parse().unwrap());
+    scan(awkward_sizes(), sets);
 }
