@@ -126,8 +126,9 @@ impl Config {
         self
     }
 
-    /// Has a builder say how far it has come, as far as its kind does: static kinds tell it after each shard, of which a
-    /// large set has at least eight. A build that has to start anew begins at 0 again.
+    /// Has a builder say how far it has come, as far as its kind does: binary fuse filters, in memory and from
+    /// [`Spill`](crate::Spill), tell it after each shard, of which a set of eight million keys has at least eight. A
+    /// build that has to start anew begins at 0 again.
     ///
     /// The function is called on the threads that build, several at a time, and no part of the text form.
     ///

@@ -316,7 +316,7 @@ impl fmt::Display for BuildError {
                 message,
             } => write!(
                 f,
-                "the hashes cannot be kept in {}: {message}; give a directory on a disk that has 8 bytes a key free",
+                "the hashes cannot be kept in {}: {message}; give a directory on a disk that has 8 bytes a key free, to a process that may open 256 files more",
                 path.display()
             ),
         }

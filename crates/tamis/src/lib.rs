@@ -61,6 +61,7 @@ mod key;
 mod keyed;
 pub mod math;
 mod packed;
+mod pairs;
 pub mod peel;
 pub mod perfect;
 pub mod probing;

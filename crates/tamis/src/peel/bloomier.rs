@@ -69,7 +69,7 @@ use crate::key::{Hashing, Key};
 use crate::keyed::Keyed;
 use crate::peel::binary_fuse::{Shape, fingerprint};
 use crate::peel::peeler::{self, MOST_SLOTS, Order};
-use crate::{math, simd};
+use crate::{math, pairs, simd};
 
 /// A fixed map from hashes to values of up to 64 bits, or a fixed set at any rate.
 ///
@@ -197,25 +197,10 @@ impl AsRef<[u64]> for Pairs {
 }
 
 impl Pairs {
-    /// Each hash once, or the first pair in the order given that has another value than an earlier one of its hash.
+    /// Each hash once, or why that cannot be.
     fn distinct(self) -> Result<Pairs, BuildError> {
-        let mut order: Vec<usize> = (0..self.hashes.len()).collect();
-        order.sort_unstable_by_key(|&position| (self.hashes[position], position));
-        let mut conflict: Option<(usize, usize)> = None;
-        let mut kept = Vec::new();
-        for same in order.chunk_by(|&a, &b| self.hashes[a] == self.hashes[b]) {
-            let first = same[0];
-            let other = |&&position: &&usize| self.values[position] != self.values[first];
-            if let Some(&second) = same.iter().find(other)
-                && conflict.is_none_or(|(_, least)| second < least)
-            {
-                conflict = Some((first, second));
-            }
-            kept.push(first);
-        }
-        if let Some((first, second)) = conflict {
-            return Err(BuildErrorKind::Conflict { first, second }.into());
-        }
+        let (hash, value) = (|i: usize| self.hashes[i], |i: usize| self.values[i]);
+        let kept = pairs::distinct(self.hashes.len(), hash, value)?;
         let all = |of: &[u64]| kept.iter().map(|&position| of[position]).collect();
         Ok(Pairs {
             hashes: all(&self.hashes),
@@ -464,6 +449,9 @@ impl Filter for Bloomier {
 
     #[inline(always)]
     fn prefetch(&self, hash: u64) {
+        if self.len == 0 {
+            return;
+        }
         for place in self.places(hash).0 {
             simd::prefetch(&self.slots.bytes, self.slots.start(place).0);
         }

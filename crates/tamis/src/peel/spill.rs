@@ -12,7 +12,8 @@
 //! hashes, and so is a file. A shard's keys are in a few neighbouring files; one that two shards share is read for both.
 //!
 //! Memory: the filter, 16 MiB of buffers, and while shards are solved 17 bytes for each key of a shard (up to 12.5
-//! million, so 213 MB) and thread. Disk: 8 bytes a key.
+//! million, so 213 MB) and thread. Disk: 8 bytes a key. Where keys repeat, they are dropped file by file, for which a file
+//! is read whole: 8 bytes for each of its hashes, a 256th of all of them, or all if they are the same over and over.
 
 use std::fs::{self, File};
 use std::hash::{BuildHasher, RandomState};
@@ -60,6 +61,8 @@ pub struct Spill {
     /// How many shards the hashes are to be brought into, and how many each has.
     shards: u64,
     counts: Vec<u64>,
+    /// Why some hashes are lost. Then no filter is made of the others.
+    broken: Option<BuildError>,
     directory: Directory,
 }
 
@@ -84,12 +87,14 @@ impl Drop for Directory {
 }
 
 impl Spill {
-    /// Makes ready to take hashes, which will wait in `directory`, of which there must be 8 bytes free for each.
+    /// Makes ready to take hashes, which will wait in `directory`: in 256 files, which stay open, with 8 bytes for each
+    /// hash.
     ///
     /// # Errors
     ///
-    /// [`BuildError`] when the files cannot be made there.
+    /// [`BuildError`] when the files cannot be made there, or the configuration's parameters are not possible.
     pub fn new(config: &Config, directory: impl AsRef<Path>) -> Result<Spill, BuildError> {
+        build::parameters(config)?;
         let parent = directory.as_ref();
         let name = RandomState::new().hash_one(std::process::id());
         let path = parent.join(format!(".tamis-spill-{name:016x}"));
@@ -112,6 +117,7 @@ impl Spill {
             keys: 0,
             shards: 1,
             counts: Vec::new(),
+            broken: None,
             directory,
         })
     }
@@ -120,16 +126,22 @@ impl Spill {
     ///
     /// # Errors
     ///
-    /// [`BuildError`] when the disk is full or fails. The hashes are then incomplete; nothing can be done but to start
-    /// again elsewhere.
+    /// [`BuildError`] when the disk is full or fails. Hashes are lost then: the same error is returned from there on, and
+    /// nothing can be done but to start again elsewhere.
     #[inline]
     pub fn push(&mut self, hash: u64) -> Result<(), BuildError> {
+        if let Some(error) = &self.broken {
+            return Err(error.clone());
+        }
         let bucket = &mut self.buckets[fastrange(hash, FILES).0 as usize];
         bucket.buffer.make_mut()[bucket.waiting] = hash;
         bucket.waiting += 1;
-        if bucket.waiting as u64 == BUFFER {
-            let written = bucket.flush();
-            written.map_err(|error| failed(&self.directory.0, &error))?;
+        if bucket.waiting as u64 == BUFFER
+            && let Err(error) = bucket.flush()
+        {
+            let error = failed(&self.directory.0, &error);
+            self.broken = Some(error.clone());
+            return Err(error);
         }
         self.keys += 1;
         Ok(())
@@ -151,6 +163,9 @@ impl Spill {
     ///
     /// [`BuildError`] as [`Kind::build`](crate::Kind::build), and when the disk fails.
     pub fn finish<F: Fingerprint>(mut self) -> Result<BinaryFuse<F>, BuildError> {
+        if let Some(error) = self.broken {
+            return Err(error);
+        }
         for bucket in &mut self.buckets {
             let written = bucket.flush();
             written.map_err(|error| failed(&self.directory.0, &error))?;
@@ -343,6 +358,33 @@ mod tests {
         assert_eq!(filter.len(), 20_000);
         let expected = BinaryFuse16::build(&config, &mut hashes.clone()).unwrap();
         assert!(bytes(filter) == bytes(expected));
+    }
+
+    #[test]
+    fn a_disk_that_fails_is_told_from_there_on() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut spill = Spill::new(&Config::new(0), &directory).unwrap();
+        // A file that cannot be written.
+        let path = spill.directory.0.join("0");
+        spill.buckets[0].file = Mutex::new(File::open(path).unwrap());
+        let pushed: Vec<_> = (0..BUFFER + 9).map(|hash| spill.push(hash)).collect();
+        let failed = pushed.iter().position(Result::is_err);
+        assert_eq!(failed, Some(BUFFER as usize - 1));
+        assert!(pushed[BUFFER as usize..].iter().all(Result::is_err));
+        assert!(spill.push(u64::MAX).is_err(), "into another file");
+        let error = spill.finish::<u8>().unwrap_err();
+        assert!(
+            matches!(error.kind(), BuildErrorKind::Disk { .. }),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn parameters_are_refused_before_any_key_is_taken() {
+        for config in ["arity=7", "shards=0"] {
+            let config = config.parse::<Config>().unwrap();
+            assert!(Spill::new(&config, std::env::temp_dir()).is_err());
+        }
     }
 
     #[test]

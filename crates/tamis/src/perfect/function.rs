@@ -488,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_hashes_are_told_from_bad_luck() {
+    fn equal_hashes_are_refused() {
         let error = Function::build(&[7, 7], 3.5).unwrap_err();
         assert!(matches!(error.kind(), BuildErrorKind::Attempts { .. }));
     }

@@ -37,6 +37,20 @@ pub(in crate::peel) trait Source: Sync {
     fn dedup(&mut self) -> Result<(), BuildError>;
 }
 
+/// The arity, and the shards where the configuration says how many.
+pub(in crate::peel) fn parameters(config: &Config) -> Result<(u32, Option<u64>), BuildError> {
+    let arity = config.param::<u32>("arity", "3 or 4")?.unwrap_or(3);
+    if !(3..=4).contains(&arity) {
+        return Err(BuildError::parameter("arity", arity, "3 or 4"));
+    }
+    let expected = "a whole number from 1 to 65536";
+    let shards = config.param::<u64>("shards", expected)?;
+    match shards.filter(|shards| !(1..=MOST_SHARDS).contains(shards)) {
+        Some(shards) => Err(BuildError::parameter("shards", shards, expected)),
+        None => Ok((arity, shards)),
+    }
+}
+
 /// The filter of these hashes.
 pub(in crate::peel) fn build<F: Fingerprint>(
     config: &Config,
@@ -49,21 +63,7 @@ pub(in crate::peel) fn build<F: Fingerprint>(
         let kind = F::NAME;
         return Err(BuildErrorKind::Unreachable { kind, fpr, least }.into());
     }
-    let arity = config.param::<u32>("arity", "3 or 4")?.unwrap_or(3);
-    if !(3..=4).contains(&arity) {
-        return Err(BuildError::parameter("arity", arity, "3 or 4"));
-    }
-    let expected = "a whole number from 1 to 65536";
-    let shards = config.param::<u64>("shards", expected)?;
-    if let Some(shards) = shards.filter(|shards| !(1..=MOST_SHARDS).contains(shards)) {
-        return Err(BuildError::parameter("shards", shards, expected));
-    }
-    // An eighth of room for shards that have more keys than others.
-    let fewest = keys.div_ceil(MOST_KEYS / 8 * 7).max(1);
-    if let Some(shards) = shards.filter(|&shards| shards < fewest) {
-        let expected = format!("at least {fewest} for {keys} keys");
-        return Err(BuildError::parameter("shards", shards, expected));
-    }
+    let (arity, shards) = parameters(config)?;
     if keys == 0 {
         return Ok(BinaryFuse {
             slots: Buf::zeroed(0)?,
@@ -72,9 +72,10 @@ pub(in crate::peel) fn build<F: Fingerprint>(
             len: 0,
         });
     }
-    let mut extra = 0;
+    let (mut extra, mut attempts) = (0, 0);
     let mut may_repeat = true;
-    for _ in 0..ROUNDS {
+    while attempts < ROUNDS {
+        attempts += 1;
         let shards = shards.unwrap_or(shards_for(source.len()));
         match round(config, source, shards, arity, extra)? {
             Round::Built(filter) => return Ok(filter),
@@ -82,11 +83,18 @@ pub(in crate::peel) fn build<F: Fingerprint>(
                 source.dedup()?;
                 may_repeat = false;
             }
-            Round::Failed { skewed: true, .. } => break,
+            Round::Failed { skewed: true, .. } => {
+                // An eighth of room for shards that have more keys than others.
+                let (keys, fewest) = (source.len(), source.len().div_ceil(MOST_KEYS / 8 * 7));
+                if shards < fewest {
+                    let expected = format!("at least {fewest} for {keys} keys");
+                    return Err(BuildError::parameter("shards", shards, expected));
+                }
+                break;
+            }
             Round::Failed { .. } => extra += 2,
         }
     }
-    let attempts = ROUNDS;
     Err(BuildErrorKind::Attempts { keys, attempts }.into())
 }
 
