@@ -51,6 +51,8 @@
 //! | [`RibbonHomogeneous`] | all results are 0, so they never do | 1.047 (w = 128), 1.094 (w = 64) at 8 bits |
 //! | [`RibbonBumped`] | passes the key to a smaller ribbon | 1.003 |
 //!
+//! [`Retrieval`] solves the bumped ribbon for values in place of results: a map without a set.
+//!
 //! # Bibliography
 //!
 //! - Dillinger, Walzer, *Ribbon filter: practically smaller than Bloom and Xor*, 2021: ribbons, banding as one goes, and
@@ -62,12 +64,14 @@
 
 mod bumped;
 mod homogeneous;
+mod retrieval;
 mod standard;
 #[cfg(test)]
 mod tests;
 
 pub use bumped::RibbonBumped;
 pub use homogeneous::RibbonHomogeneous;
+pub use retrieval::Retrieval;
 pub use standard::Ribbon;
 
 use std::ops::{BitAnd, BitOr, BitXor, Shl, Shr};
