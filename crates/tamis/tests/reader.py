@@ -1153,8 +1153,7 @@ class RibbonBumped(Kind):
         self.list = [h for (h,) in struct.iter_unpack("<Q", self.sections[-1])]
         need(all(a < b for a, b in zip(self.list, self.list[1:])), "last section", "hashes out of order")
 
-    def contains(self, h: int) -> bool:
-        g = mix(h + GOLDEN_RATIO & MASK)
+    def contains(self, g: int) -> bool:
         for layer in self.layers:
             shard, s = scale(g, layer.S), scale(g * layer.S & MASK, layer.starts)
             bucket = shard * -(-(layer.B - 1) // 2) + s // 128

@@ -47,9 +47,10 @@ use crate::config::{Config, Param};
 use crate::error::{BuildError, BuildErrorKind, DecodeError};
 use crate::filter::{Filter, Kind};
 use crate::format::{Decoder, Encoder};
+use crate::math;
 use crate::peel::{dedup, in_parallel, into_shards};
-use crate::ribbon::{Band, Failure, Rate, Row, SALT, Shape, in_order, shards_for, width};
-use crate::{math, simd};
+use crate::ribbon::{Band, Failure, Place, Rate, Row, SALT, Shape, in_order, shards_for, width};
+use crate::simd::{self, Probe};
 
 /// A static filter of any rate whose construction never fails, 5 % above the lower bound.
 ///
@@ -78,19 +79,13 @@ impl RibbonHomogeneous {
         self.shape.width
     }
 
-    /// The shard and start of a hash, and the hash mixed: this filter's geometry.
     #[inline(always)]
-    fn place(&self, hash: u64) -> ((u64, u64), u64) {
-        let mixed = mix64(hash.wrapping_add(SALT));
-        let (shard, rest) = self.shape.shard(mixed);
-        ((shard, self.shape.start(rest)), mixed)
-    }
-
-    #[inline(always)]
-    fn holds<R: Row>(&self, hash: u64) -> bool {
-        let (place, mixed) = self.place(hash);
-        let (row, _) = R::of(mixed);
-        self.shape.agrees(&self.words, place, (row, 0))
+    fn reader<R>(&self) -> Reader<'_, R> {
+        Reader {
+            words: &self.words,
+            shape: self.shape,
+            row: PhantomData,
+        }
     }
 
     /// The table of these hashes, or that some are given more than once.
@@ -178,7 +173,7 @@ impl<R: Row> simd::Op for Solve<'_, R> {
     #[inline(always)]
     fn run<B: simd::Bits>(self, _: B) -> Result<(), Failure> {
         let shape = self.shape;
-        let mut band = Band::<R>::new(shape.slots())?;
+        let mut band = Band::<R, u32>::new(shape.slots())?;
         let mixed = |hash: u64| mix64(hash.wrapping_add(SALT));
         let start = |hash| shape.start(shape.shard(hash).1);
         in_order(self.runs, shape.starts(), mixed, start, |hashes| {
@@ -198,15 +193,86 @@ impl<R: Row> simd::Op for Solve<'_, R> {
     }
 }
 
-impl Filter for RibbonHomogeneous {
+/// The tables, for looking up.
+#[derive(Clone, Copy)]
+struct Reader<'a, R> {
+    words: &'a [u64],
+    shape: Shape,
+    row: PhantomData<R>,
+}
+
+impl<R: Row> Probe for Reader<'_, R> {
+    type Place = Place<R>;
+
+    /// The shard and start of a hash that is mixed, and its row: this filter's geometry.
     #[inline(always)]
-    fn contains(&self, hash: u64) -> bool {
-        if self.shape.shards == 0 {
+    fn place(&self, hash: u64) -> Place<R> {
+        let mixed = mix64(hash.wrapping_add(SALT));
+        let (shard, rest) = self.shape.shard(mixed);
+        let place = self.shape.place(shard, self.shape.start(rest), mixed);
+        Place { result: 0, ..place }
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, place: Place<R>) {
+        self.shape.prefetch(self.words, place.first);
+    }
+
+    #[inline(always)]
+    fn probe(&self, place: Place<R>) -> bool {
+        self.shape.agrees(self.words, place)
+    }
+}
+
+/// One hash to look up. Two words, so that both are handed over in registers.
+struct Lookup<'a>(&'a RibbonHomogeneous, u64);
+
+impl simd::Op for Lookup<'_> {
+    type Out = bool;
+
+    #[inline(always)]
+    fn run<B: simd::Bits>(self, _: B) -> bool {
+        let Lookup(ribbon, hash) = self;
+        if ribbon.shape.shards == 0 {
             false
-        } else if self.shape.width == 64 {
-            self.holds::<u64>(hash)
+        } else if ribbon.shape.width == 64 {
+            let reader = ribbon.reader::<u64>();
+            reader.probe(reader.place(hash))
         } else {
-            self.holds::<u128>(hash)
+            let reader = ribbon.reader::<u128>();
+            reader.probe(reader.place(hash))
+        }
+    }
+}
+
+impl Filter for RibbonHomogeneous {
+    #[inline]
+    fn contains(&self, hash: u64) -> bool {
+        simd::dispatch(Lookup(self, hash))
+    }
+
+    fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
+        let n = hashes.len().min(out.len());
+        let (hashes, out) = (&hashes[..n], &mut out[..n]);
+        let bytes = self.size_in_bytes();
+        if self.shape.shards == 0 {
+            out.fill(false);
+        } else if self.shape.width == 64 {
+            let probe = self.reader::<u64>();
+            simd::dispatch(simd::Batch {
+                probe,
+                bytes,
+                hashes,
+                out,
+            });
+        } else {
+            let probe = self.reader::<u128>();
+            simd::dispatch(simd::Batch {
+                probe,
+                bytes,
+                hashes,
+                out,
+            });
         }
     }
 
@@ -236,8 +302,8 @@ impl Filter for RibbonHomogeneous {
     #[inline(always)]
     fn prefetch(&self, hash: u64) {
         if self.shape.shards > 0 {
-            let ((shard, start), _) = self.place(hash);
-            self.shape.prefetch(&self.words, shard, start);
+            let reader = self.reader::<u64>();
+            reader.prefetch(reader.place(hash));
         }
     }
 }

@@ -51,6 +51,8 @@
 //! | [`RibbonHomogeneous`] | all results are 0, so they never do | 1.047 (w = 128), 1.094 (w = 64) at 8 bits |
 //! | [`RibbonBumped`] | passes the key to a smaller ribbon | 1.003 |
 //!
+//! [`Retrieval`] solves the bumped ribbon for values in place of results: a map without a set.
+//!
 //! # Bibliography
 //!
 //! - Dillinger, Walzer, *Ribbon filter: practically smaller than Bloom and Xor*, 2021: ribbons, banding as one goes, and
@@ -62,12 +64,14 @@
 
 mod bumped;
 mod homogeneous;
+mod retrieval;
 mod standard;
 #[cfg(test)]
 mod tests;
 
 pub use bumped::RibbonBumped;
 pub use homogeneous::RibbonHomogeneous;
+pub use retrieval::Retrieval;
 pub use standard::Ribbon;
 
 use std::ops::{BitAnd, BitOr, BitXor, Shl, Shr};
@@ -266,6 +270,18 @@ impl Shape {
         block * u64::from(self.columns - 1) + block.saturating_sub(self.short)
     }
 
+    /// Where the words of a hash lie, given its shard, its start, and the hash that its row and result are made of.
+    #[inline(always)]
+    pub(crate) fn place<R: Row>(&self, shard: u64, start: u64, hash: u64) -> Place<R> {
+        let (row, result) = R::of(hash);
+        Place {
+            first: self.first(shard, start),
+            start,
+            row,
+            result,
+        }
+    }
+
     /// A hash's shard, and what is left of the hash to choose a start.
     #[inline(always)]
     pub(crate) fn shard(&self, hash: u64) -> (u64, u64) {
@@ -292,7 +308,7 @@ impl Shape {
 
     /// The low bits of a slot's number.
     fn number(&self, words: &[u64], shard: u64, slot: u64, columns: u32) -> u32 {
-        let first = self.place(shard, slot);
+        let first = self.first(shard, slot);
         let bit = |column: u32| (words[first + column as usize] >> (slot % BLOCK) & 1) as u32;
         (0..columns).map(|column| bit(column) << column).sum()
     }
@@ -307,14 +323,13 @@ impl Shape {
 
     /// Where the first words of a row lie, in all words.
     #[inline(always)]
-    fn place(&self, shard: u64, start: u64) -> usize {
+    pub(crate) fn first(&self, shard: u64, start: u64) -> usize {
         (shard * self.words() + self.offset(start / BLOCK)) as usize
     }
 
     /// Asks for the words of a row.
     #[inline(always)]
-    pub(crate) fn prefetch(&self, words: &[u64], shard: u64, start: u64) {
-        let first = self.place(shard, start);
+    pub(crate) fn prefetch(&self, words: &[u64], first: usize) {
         let all = (self.width as usize / 64 + 1) * self.columns as usize;
         for line in (first..first + all).step_by(8) {
             simd::prefetch(words, line);
@@ -322,53 +337,43 @@ impl Shape {
         simd::prefetch(words, first + all - 1);
     }
 
-    /// Whether the slots of a row combine to this result.
+    /// Whether the slots of a row combine to its result.
     #[inline(always)]
-    pub(crate) fn agrees<R: Row>(
-        &self,
-        words: &[u64],
-        (shard, start): (u64, u64),
-        (row, result): (R, u32),
-    ) -> bool {
-        let masks = row.masks((start % BLOCK) as u32);
-        let (block, columns) = (start / BLOCK, self.columns as usize);
-        let first = (shard * self.words()) as usize;
-        let columns_of = |block| &words[first + self.offset(block) as usize..][..columns];
-        let near = [columns_of(block), columns_of(block + 1)];
+    pub(crate) fn agrees<R: Row>(&self, words: &[u64], place: Place<R>) -> bool {
+        let masks = place.row.masks((place.start % BLOCK) as u32);
+        let columns = self.columns_at(place.start) as usize;
+        // The block after it starts where this one ends, and has no less columns.
+        let (near, next) = words[place.first..place.first + 2 * columns].split_at(columns);
         // A narrow row does not reach it.
         let far = if R::WIDTH > 64 {
-            columns_of(block + 2)
+            let at = place.first + columns + self.columns_at(place.start + BLOCK) as usize;
+            &words[at..at + columns]
         } else {
-            near[1]
+            near
         };
-        let wrong = |column: usize| {
-            let mut sum = near[0][column] & masks[0] ^ near[1][column] & masks[1];
-            if R::WIDTH > 64 {
-                sum ^= far[column] & masks[2];
+        // There is no way out before the last column: it would be taken at random, and what the processor does ahead of it
+        // would be lost.
+        let mut any = [0; 4];
+        let mut result = place.result;
+        let groups = near.as_chunks::<4>().0.iter().zip(next.as_chunks::<4>().0);
+        for ((near, next), far) in groups.zip(far.as_chunks::<4>().0) {
+            mark::<R>(&mut any, (near, next, far), masks, result);
+            result >>= 4;
+        }
+        if !columns.is_multiple_of(4) {
+            let last = (near.last_chunk(), next.last_chunk(), far.last_chunk());
+            if let (Some(near), Some(next), Some(far)) = last {
+                // Some for a second time.
+                let result = place.result >> (columns - 4);
+                mark::<R>(&mut any, (near, next, far), masks, result);
+            } else {
+                for ((&near, &next), &far) in near.iter().zip(next).zip(far) {
+                    any[0] |= under::<R>([near, next, far], masks).count_ones() ^ result;
+                    result >>= 1;
+                }
             }
-            sum.count_ones() ^ result >> column
-        };
-        // Four at a time by hand: the compiler would count the ones of vectors, which few processors can. Of the absent
-        // keys 15 in 16 end here.
-        let mut column = 0;
-        while column + 4 < columns {
-            let any = wrong(column) | wrong(column + 1) | wrong(column + 2) | wrong(column + 3);
-            if any & 1 != 0 {
-                return false;
-            }
-            column += 4;
         }
-        let mut any = 0;
-        if column + 2 < columns {
-            any |= wrong(column) | wrong(column + 1);
-            column += 2;
-        }
-        if column + 1 < columns {
-            any |= wrong(column);
-        }
-        // A short block has not the last column; what is read in its stead is not used.
-        any |= wrong(columns - 1) & u32::from(block >= self.short);
-        any & 1 == 0
+        (any[0] | any[1] | any[2] | any[3]) & 1 == 0
     }
 
     pub(crate) fn encode(&self, out: &mut Encoder<'_>) {
@@ -422,6 +427,41 @@ impl Shape {
             return Err(DecodeError::invalid("short", self.short, expected(most)));
         }
         Ok(())
+    }
+}
+
+/// Where a row's words lie, and what its slots should combine to.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<R> {
+    first: usize,
+    /// In its shard.
+    start: u64,
+    row: R,
+    result: u32,
+}
+
+/// The bits of a column's words that are under a row.
+#[inline(always)]
+fn under<R: Row>(words: [u64; 3], masks: [u64; 3]) -> u64 {
+    let near = words[0] & masks[0] ^ words[1] & masks[1];
+    if R::WIDTH > 64 {
+        near ^ words[2] & masks[2]
+    } else {
+        near
+    }
+}
+
+/// Sets the lowest bit of `any` in those of four columns whose bit of the result is another.
+#[inline(always)]
+fn mark<R: Row>(
+    any: &mut [u32; 4],
+    (near, next, far): (&[u64; 4], &[u64; 4], &[u64; 4]),
+    masks: [u64; 3],
+    result: u32,
+) {
+    for i in 0..4 {
+        let ones = under::<R>([near[i], next[i], far[i]], masks).count_ones();
+        any[i] |= ones ^ result >> i;
     }
 }
 
@@ -551,24 +591,48 @@ pub(crate) enum Placed {
     Conflict,
 }
 
-/// The equations of a shard, one at most for each slot, whose first bit is that slot's.
-pub(crate) struct Band<R> {
-    /// Zero where a slot has none.
-    pub(crate) rows: Vec<R>,
-    pub(crate) results: Vec<u32>,
+/// What the slots of a row combine to: a bit for each column.
+pub(crate) trait Number: Copy + Eq + BitXor<Output = Self> {
+    const ZERO: Self;
+    fn bit(self, column: u32) -> u32;
 }
 
-impl<R: Row> Band<R> {
-    pub(crate) fn new(slots: u64) -> Result<Band<R>, NoMemory> {
+impl Number for u32 {
+    const ZERO: u32 = 0;
+
+    #[inline(always)]
+    fn bit(self, column: u32) -> u32 {
+        self >> column & 1
+    }
+}
+
+impl Number for u64 {
+    const ZERO: u64 = 0;
+
+    #[inline(always)]
+    fn bit(self, column: u32) -> u32 {
+        (self >> column & 1) as u32
+    }
+}
+
+/// The equations of a shard, one at most for each slot, whose first bit is that slot's.
+pub(crate) struct Band<R, N> {
+    /// Zero where a slot has none.
+    pub(crate) rows: Vec<R>,
+    pub(crate) results: Vec<N>,
+}
+
+impl<R: Row, N: Number> Band<R, N> {
+    pub(crate) fn new(slots: u64) -> Result<Band<R, N>, NoMemory> {
         Ok(Band {
             rows: filled(slots, R::ZERO)?,
-            results: filled(slots, 0)?,
+            results: filled(slots, N::ZERO)?,
         })
     }
 
     /// Adds an equation whose row starts at a slot.
     #[inline(always)]
-    pub(crate) fn insert(&mut self, start: u64, mut row: R, mut result: u32) -> Placed {
+    pub(crate) fn insert(&mut self, start: u64, mut row: R, mut result: N) -> Placed {
         let mut slot = start as usize;
         loop {
             let held = self.rows[slot];
@@ -578,9 +642,9 @@ impl<R: Row> Band<R> {
                 return Placed::Slot(slot);
             }
             row = row ^ held;
-            result ^= self.results[slot];
+            result = result ^ self.results[slot];
             if row == R::ZERO {
-                return if result == 0 {
+                return if result == N::ZERO {
                     Placed::Implied
                 } else {
                     Placed::Conflict
@@ -627,7 +691,7 @@ impl<R: Row> Band<R> {
             for (&row, &result) in equations.rev() {
                 for (c, after) in after.iter_mut().enumerate() {
                     let shifted = *after << 1;
-                    let bit = (row & shifted).parity() ^ result >> (column + c as u32) & 1;
+                    let bit = (row & shifted).parity() ^ result.bit(column + c as u32);
                     *after = shifted | R::bit(bit);
                 }
             }

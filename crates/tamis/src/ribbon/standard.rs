@@ -46,9 +46,10 @@ use crate::config::{Config, Param};
 use crate::error::{BuildError, BuildErrorKind, DecodeError};
 use crate::filter::{Filter, Kind};
 use crate::format::{Decoder, Encoder};
+use crate::math;
 use crate::peel::{dedup, in_parallel, into_shards};
-use crate::ribbon::{Band, Failure, Placed, Rate, Row, Shape, in_order, shards_for, width};
-use crate::{math, simd};
+use crate::ribbon::{Band, Failure, Place, Placed, Rate, Row, Shape, in_order, shards_for, width};
+use crate::simd::{self, Probe};
 
 /// A static filter of any rate, 5 % above the lower bound.
 ///
@@ -79,18 +80,14 @@ impl Ribbon {
         self.shape.width
     }
 
-    /// The shard and start of a hash, and the hash salted for it: this filter's geometry.
     #[inline(always)]
-    fn place(&self, hash: u64) -> ((u64, u64), u64) {
-        let (shard, _) = self.shape.shard(hash);
-        let salted = mix64(hash.wrapping_add(self.salts[shard as usize]));
-        ((shard, self.shape.start(salted)), salted)
-    }
-
-    #[inline(always)]
-    fn holds<R: Row>(&self, hash: u64) -> bool {
-        let (place, salted) = self.place(hash);
-        self.shape.agrees(&self.words, place, R::of(salted))
+    fn reader<R>(&self) -> Reader<'_, R> {
+        Reader {
+            words: &self.words,
+            salts: &self.salts,
+            shape: self.shape,
+            row: PhantomData,
+        }
     }
 
     /// One attempt at the whole set, with every shard's attempts in it.
@@ -180,7 +177,7 @@ impl<R: Row> simd::Op for Solve<'_, R> {
         let shape = self.shape;
         for attempt in 0..SALTS {
             let salt = mix64(attempt);
-            let mut band = Band::<R>::new(shape.slots())?;
+            let mut band = Band::<R, u32>::new(shape.slots())?;
             let salted = |hash: u64| mix64(hash.wrapping_add(salt));
             let start = |hash| shape.start(hash);
             let outcome = in_order(self.runs, shape.starts(), salted, start, |hashes| {
@@ -207,15 +204,86 @@ impl<R: Row> simd::Op for Solve<'_, R> {
     }
 }
 
-impl Filter for Ribbon {
+/// The tables, for looking up.
+#[derive(Clone, Copy)]
+struct Reader<'a, R> {
+    words: &'a [u64],
+    salts: &'a [u64],
+    shape: Shape,
+    row: PhantomData<R>,
+}
+
+impl<R: Row> Probe for Reader<'_, R> {
+    type Place = Place<R>;
+
+    /// The shard of a hash, and the rest as the shard's salt makes it: this filter's geometry.
     #[inline(always)]
-    fn contains(&self, hash: u64) -> bool {
-        if self.salts.is_empty() {
+    fn place(&self, hash: u64) -> Place<R> {
+        let (shard, _) = self.shape.shard(hash);
+        let salted = mix64(hash.wrapping_add(self.salts[shard as usize]));
+        self.shape.place(shard, self.shape.start(salted), salted)
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, place: Place<R>) {
+        self.shape.prefetch(self.words, place.first);
+    }
+
+    #[inline(always)]
+    fn probe(&self, place: Place<R>) -> bool {
+        self.shape.agrees(self.words, place)
+    }
+}
+
+/// One hash to look up. Two words, so that both are handed over in registers.
+struct Lookup<'a>(&'a Ribbon, u64);
+
+impl simd::Op for Lookup<'_> {
+    type Out = bool;
+
+    #[inline(always)]
+    fn run<B: simd::Bits>(self, _: B) -> bool {
+        let Lookup(ribbon, hash) = self;
+        if ribbon.salts.is_empty() {
             false
-        } else if self.shape.width == 64 {
-            self.holds::<u64>(hash)
+        } else if ribbon.shape.width == 64 {
+            let reader = ribbon.reader::<u64>();
+            reader.probe(reader.place(hash))
         } else {
-            self.holds::<u128>(hash)
+            let reader = ribbon.reader::<u128>();
+            reader.probe(reader.place(hash))
+        }
+    }
+}
+
+impl Filter for Ribbon {
+    #[inline]
+    fn contains(&self, hash: u64) -> bool {
+        simd::dispatch(Lookup(self, hash))
+    }
+
+    fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
+        let n = hashes.len().min(out.len());
+        let (hashes, out) = (&hashes[..n], &mut out[..n]);
+        let bytes = self.size_in_bytes();
+        if self.salts.is_empty() {
+            out.fill(false);
+        } else if self.shape.width == 64 {
+            let probe = self.reader::<u64>();
+            simd::dispatch(simd::Batch {
+                probe,
+                bytes,
+                hashes,
+                out,
+            });
+        } else {
+            let probe = self.reader::<u128>();
+            simd::dispatch(simd::Batch {
+                probe,
+                bytes,
+                hashes,
+                out,
+            });
         }
     }
 
@@ -235,8 +303,8 @@ impl Filter for Ribbon {
     #[inline(always)]
     fn prefetch(&self, hash: u64) {
         if !self.salts.is_empty() {
-            let ((shard, start), _) = self.place(hash);
-            self.shape.prefetch(&self.words, shard, start);
+            let reader = self.reader::<u64>();
+            reader.prefetch(reader.place(hash));
         }
     }
 }
