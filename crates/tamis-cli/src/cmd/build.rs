@@ -13,7 +13,7 @@ use crate::input::{Files, InputArgs};
 use crate::progress::Progress;
 use crate::secret::Secret;
 use crate::target::{self, Target};
-use crate::{choice, interrupt, output};
+use crate::{choice, interrupt, output, units};
 
 /// Make a filter of a list of keys
 ///
@@ -59,7 +59,7 @@ pub(crate) struct Args {
     fpr: Option<f64>,
 
     /// Make room for this many keys, if they are more than are given
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = units::keys)]
     capacity: Option<u64>,
 
     /// How many threads read files, sort, build and verify [default: as many as there are]
@@ -67,7 +67,7 @@ pub(crate) struct Args {
     threads: Option<u16>,
 
     /// Take no more memory than about this: bytes, or with K, M, G or T
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     max_memory: Option<u64>,
 
     /// The seed of the key hash
@@ -107,25 +107,6 @@ fn fpr(text: &str) -> Result<f64, String> {
     } else {
         Err(BuildError::from(BuildErrorKind::Fpr(fpr)).to_string())
     }
-}
-
-/// A number of bytes, by powers of 1024.
-fn size(text: &str) -> Result<u64, String> {
-    let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
-    let unit = match text[digits.len()..].to_ascii_uppercase().as_str() {
-        "" | "B" => 0,
-        "K" | "KB" | "KIB" => 10,
-        "M" | "MB" | "MIB" => 20,
-        "G" | "GB" | "GIB" => 30,
-        "T" | "TB" | "TIB" => 40,
-        _ => return Err("expected bytes, or a number with K, M, G or T".to_string()),
-    };
-    let number: u64 = digits
-        .parse()
-        .map_err(|_| "expected bytes, or a number with K, M, G or T".to_string())?;
-    number
-        .checked_mul(1 << unit)
-        .ok_or_else(|| "that is more memory than can be addressed".to_string())
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
@@ -181,26 +162,4 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         failure::say(&format!("{}: {summary}", target.name()));
     }
     Ok(ExitCode::SUCCESS)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_are_powers_of_1024() {
-        for (text, bytes) in [
-            ("0", 0),
-            ("512", 512),
-            ("4k", 4096),
-            ("2MiB", 2 << 20),
-            ("3G", 3 << 30),
-            ("1T", 1 << 40),
-        ] {
-            assert_eq!(size(text), Ok(bytes), "{text}");
-        }
-        for bad in ["", "G", "-1", "1.5G", "4X", "99999999999T", "1 é"] {
-            assert!(size(bad).is_err(), "{bad}");
-        }
-    }
 }

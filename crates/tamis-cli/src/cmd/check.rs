@@ -12,8 +12,8 @@ use crate::failure::{self, Failure};
 
 use crate::input::{Files, InputArgs, Purpose, Source};
 
-use crate::secret::{self, Secret};
-use crate::{choice, output};
+use crate::secret::{self, SecretArgs};
+use crate::{choice, output, units};
 
 /// Print the records whose key may be in the filter
 ///
@@ -63,12 +63,11 @@ pub(crate) struct Args {
     exact: Option<PathBuf>,
 
     /// The share of a sequence's k-mers that must be in the filter, from 0 to 1 [default: any one]
-    #[arg(long, value_name = "SHARE", requires = "kmer", value_parser = share)]
+    #[arg(long, value_name = "SHARE", requires = "kmer", value_parser = units::share)]
     share: Option<f64>,
 
-    /// The filter's secret, where it is not in its file: `file:PATH` or `env:NAME`
-    #[arg(long, value_name = "SOURCE")]
-    secret: Option<Secret>,
+    #[command(flatten)]
+    secret: SecretArgs,
 
     /// Print only how many records there are and pass, as JSON
     #[arg(long)]
@@ -76,13 +75,6 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     input: InputArgs,
-}
-
-fn share(text: &str) -> Result<f64, String> {
-    match text.parse() {
-        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
-        _ => Err("expected a number from 0 to 1".to_string()),
-    }
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
@@ -97,7 +89,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         let why = "can be one of the filter, the input and the exact keys; give files' names for the others";
         return Err(Failure::usage("standard input", why));
     }
-    let secret = Secret::known(args.secret.as_ref())?;
+    let secret = args.secret.known()?;
     let filter = filter(source, args, secret.as_ref())?;
     let mut purpose = Purpose::lookup(*filter.hashing());
     let truth = args.exact.as_ref().map(|keys| {
@@ -245,7 +237,7 @@ fn filter(
     secret: Option<&Hashing>,
 ) -> Result<Keyed<AnyFilter>, Failure> {
     if source.is_filter()? {
-        return source.filter_under(secret);
+        return source.filter(secret);
     }
     let name = source.name.clone();
     if source.is_empty()? {

@@ -13,6 +13,7 @@ use tamis::{AnyFilter, Config, Filter, KINDS, Keyed, KindInfo, math};
 use super::bench::{Keys, Measured, measure};
 use crate::failure::Failure;
 use crate::input::Source;
+use crate::secret::SecretArgs;
 use crate::{health, output, units};
 use draw::{Series, escape, short_rate};
 
@@ -46,6 +47,9 @@ pub(crate) struct Args {
     #[arg(short, long)]
     force: bool,
 
+    #[command(flatten)]
+    secret: SecretArgs,
+
     /// Print the figures as JSON in place of the page, or beside it if that goes to a file
     #[arg(long)]
     json: bool,
@@ -77,7 +81,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let filter = match &args.filter {
         Some(path) => {
             let source = Source::open(Some(path))?;
-            Some((source.name.clone(), source.filter()?))
+            Some((
+                source.name.clone(),
+                source.filter(args.secret.known()?.as_ref())?,
+            ))
         }
         None => None,
     };

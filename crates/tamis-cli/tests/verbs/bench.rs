@@ -1,6 +1,6 @@
 use tamis::KINDS;
 
-use crate::room::{Room, numbers};
+use crate::common::{Room, numbers};
 
 #[test]
 fn every_kind_is_measured_on_the_users_keys() {

@@ -1,6 +1,6 @@
 use tamis::KINDS;
 
-use crate::room::Room;
+use crate::common::Room;
 
 /// Every element that is opened is closed, in order; what is in between counts for nothing.
 fn is_well_formed(page: &str) {
