@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes blocklist.txt and visits.txt beside this script: made-up names, the same at every run.
+"""Writes the sample data beside this script, the same at every run: made-up names, visits, users and sequences.
 
 The names end in .example, .test and .invalid, which belong to nobody (RFC 2606).
 """
@@ -47,6 +47,24 @@ def names(random, hosts, count):
     return list(found)
 
 
+def log_line(random, number, user, host):
+    """A row of a log: a visit every few seconds of one morning."""
+    seconds = 8 * 3600 + 7 * number + random.below(7)
+    time = f"2026-03-02T{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}Z"
+    return f"{time},{user},{host}"
+
+
+def genome(random):
+    """Three sequences in lines of 60 bases, some of them unknown."""
+    lines = []
+    for number in range(1, 4):
+        lines.append(f">contig{number} made up")
+        for _ in range(40):
+            lines.append("".join("ACGT"[random.below(4)] for _ in range(60)))
+        lines.append("N" * 10 + "ACGT" * 5)
+    return lines
+
+
 def main():
     random = Random(2026)
     blocked = names(random, SITES, 2000)
@@ -54,7 +72,18 @@ def main():
     # The lower of two draws makes some names common and most rare, as in a real log.
     draw = lambda items: items[min(random.below(len(items)), random.below(len(items)))]
     visits = [draw(blocked) if random.below(10) == 0 else draw(clean) for _ in range(5000)]
-    for name, lines in [("blocklist.txt", sorted(blocked)), ("visits.txt", visits)]:
+    users = [f"{random.choice(WORDS)}.{random.choice(WORDS)}" for _ in range(400)]
+    table = ["time,user,host"] + [log_line(random, i, draw(users), visit) for i, visit in enumerate(visits[:1500])]
+    known = sorted(set(users[:250]))
+    for name, lines in [
+        ("blocklist.txt", sorted(blocked)),
+        ("visits.txt", visits),
+        ("visits.csv", table),
+        ("users.txt", known),
+        ("joined.txt", sorted(set(users[250:300]) - set(known))),
+        ("left.txt", known[::12]),
+        ("genome.fa", genome(random)),
+    ]:
         (HERE / name).write_bytes("".join(line + "\n" for line in lines).encode())
 
 

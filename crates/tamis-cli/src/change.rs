@@ -9,7 +9,7 @@ use tamis::{AnyFilter, Keyed, KindInfo};
 use crate::failure::Failure;
 use crate::input::Source;
 use crate::interrupt;
-use crate::secret::Secret;
+use crate::secret::SecretArgs;
 
 /// A filter file that no other `tamis` changes meanwhile.
 pub(crate) struct Place {
@@ -24,14 +24,14 @@ impl Place {
     /// Waits for whoever is changing the file, and opens the filter in it.
     pub(crate) fn open(
         path: &Path,
-        secret: Option<&Secret>,
+        secret: &SecretArgs,
     ) -> Result<(Place, Keyed<AnyFilter>), Failure> {
         if path == Path::new("-") {
             let why = "a filter is changed in its file; give the file's name";
             return Err(Failure::usage("standard input", why));
         }
         let name = path.display().to_string();
-        let secret = Secret::known(secret)?;
+        let secret = secret.known()?;
         let meta = fs::metadata(path).map_err(|e| Failure::io(&name, e))?;
         if !meta.is_file() {
             return Err(Failure::io(&name, "not a regular file"));
@@ -42,7 +42,7 @@ impl Place {
             let why = "the filter is compressed; decompress it before you change it";
             return Err(Failure::usage(&name, why));
         }
-        let filter = source.filter_under(secret.as_ref())?;
+        let filter = source.filter(secret.as_ref())?;
         let place = Place {
             path: path.to_path_buf(),
             name,

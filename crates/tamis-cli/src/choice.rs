@@ -1,11 +1,15 @@
 //! Making a filter from hashes, of the kind asked for or of one that suits.
 
-use tamis::{AnyFilter, BuildError, BuildErrorKind, Config, Hashing, Keyed};
+use tamis::{AnyFilter, BuildError, BuildErrorKind, Config, Hashing, Keyed, Spill, Spilled};
 
-/// For a set that is complete, by falling rate: small, and fast to look up.
-const COMPLETE: [&str; 3] = ["binary_fuse8", "binary_fuse16", "binary_fuse32"];
-/// For a set that is to grow: the fastest that takes insertions.
-const GROWING: &str = "split_block";
+/// What `tamis::advise` ranks first, by the number of keys and the rate. Asking it takes a fifth of a second, longer than
+/// building a filter of a million keys; so its answers are kept here, and a test asks again.
+const ADVICE: &str = include_str!("choice/advice.txt");
+/// The columns of the table: fewer keys than this. Advice is for half as many, and in the last for 2¹⁸.
+const FEWER_THAN: [u64; 4] = [2048, 16384, 131_072, u64::MAX];
+
+/// What can be built from hashes on disk, by falling rate.
+const ON_DISK: [&str; 3] = ["binary_fuse8", "binary_fuse16", "binary_fuse32"];
 
 /// For a set whose size nobody knows.
 pub(crate) const ENDLESS: &str = "scalable";
@@ -33,24 +37,84 @@ fn does_not_depend_on_keys(kind: &BuildErrorKind) -> bool {
     )
 }
 
-/// The kind that suits where none is named. Room for more keys than there are is taken as a wish to insert them later, so
+/// A kind, and why it was chosen.
+pub(crate) struct Default {
+    pub(crate) kind: &'static str,
+    pub(crate) why: &'static str,
+}
+
+/// The kind that suits where none is named, for so many keys. Room for more is taken as a wish to insert them later, so
 /// the kind is then one that can.
-pub(crate) fn default_kind(config: &Config, keys: u64) -> &'static str {
-    if config.get_capacity() > keys {
-        return GROWING;
-    }
-    match config.get_fpr() {
-        fpr if fpr >= 1.0 / 256.0 => COMPLETE[0],
-        fpr if fpr >= 1.0 / 65536.0 => COMPLETE[1],
-        _ => COMPLETE[2],
+pub(crate) fn default_kind(config: &Config, keys: u64) -> Default {
+    let room = config.get_capacity();
+    let (need, why) = match room > keys {
+        true => (
+            "insert",
+            "`tamis advise` ranks it first for about as many keys that come over time",
+        ),
+        false => (
+            "static",
+            "`tamis advise --static` ranks it first for about as many keys",
+        ),
+    };
+    let kind = advised(need, room.max(keys), config.get_fpr());
+    Default { kind, why }
+}
+
+/// The kind that suits where none is named, for keys that are too many to be held in memory.
+pub(crate) fn default_kind_on_disk(config: &Config) -> Default {
+    let rates = [1.0 / 256.0, 1.0 / 65536.0];
+    let wide = rates.iter().filter(|rate| config.get_fpr() < **rate);
+    Default {
+        kind: ON_DISK[wide.count()],
+        why: "the keys are more than --max-memory holds, and it is built from disk",
     }
 }
 
-/// The kind that suits where none is named, and the keys are too many to be held at a time.
-pub(crate) fn default_kind_for_a_stream(config: &Config, number_is_known: bool) -> &'static str {
-    match number_is_known || config.get_capacity() > 0 {
-        true => GROWING,
-        false => ENDLESS,
+/// The kind that suits where none is named, for keys that are inserted as they come, however often each does.
+pub(crate) fn default_kind_for_a_stream(config: &Config) -> Default {
+    let advised = default_kind(config, 0);
+    let counts_copies = |can: tamis::Capabilities| can.remove || can.count;
+    match tamis::kind(advised.kind) {
+        Ok(kind) if !counts_copies(kind.capabilities()) => advised,
+        _ => Default {
+            kind: CAPPED,
+            why: "a key that comes again takes no room in it",
+        },
+    }
+}
+
+/// Looks up the table of advice: in the row of the next lower power of a half.
+fn advised(need: &str, keys: u64, fpr: f64) -> &'static str {
+    let column = FEWER_THAN.iter().position(|&limit| keys < limit);
+    let column = column.unwrap_or(FEWER_THAN.len() - 1);
+    let rows = ADVICE.lines().filter_map(|line| {
+        let mut words = line.split_whitespace();
+        (words.next()? == need).then_some(())?;
+        Some((words.next()?.parse::<f64>().ok()?, words.nth(column)?))
+    });
+    // Rates below all rows are for very few keys, or out of reach: the last kind has them, or says so when it is built.
+    let mut kind = CAPPED;
+    for (bits, advised) in rows {
+        kind = advised;
+        if (-bits).exp2() <= fpr {
+            break;
+        }
+    }
+    kind
+}
+
+/// Whether a kind can be built from hashes on disk.
+pub(crate) fn is_on_disk(name: &str) -> bool {
+    ON_DISK.contains(&name)
+}
+
+/// Builds a filter of a kind that can be built from disk.
+pub(crate) fn build_on_disk(kind: &str, spill: Spill) -> Result<(AnyFilter, Spilled), BuildError> {
+    match ON_DISK.iter().position(|known| *known == kind) {
+        Some(0) => (spill.finish_and_keep::<u8>()).map(|(f, kept)| (AnyFilter::new(f), kept)),
+        Some(1) => (spill.finish_and_keep::<u16>()).map(|(f, kept)| (AnyFilter::new(f), kept)),
+        _ => (spill.finish_and_keep::<u32>()).map(|(f, kept)| (AnyFilter::new(f), kept)),
     }
 }
 
@@ -105,7 +169,8 @@ pub(crate) fn build(
     sort(hashes, 63, config.get_threads());
     hashes.dedup();
     let keys = hashes.len() as u64;
-    let name = config.kind().unwrap_or(default_kind(config, keys));
+    let name = config.kind();
+    let name = name.unwrap_or_else(|| default_kind(config, keys).kind);
     let config = config.clone().capacity(config.get_capacity().max(keys));
     let filter = tamis::kind(name)?.build(&config, hashes)?;
     Keyed::from_filter(filter, hashing, &config)
@@ -113,6 +178,9 @@ pub(crate) fn build(
 
 #[cfg(test)]
 mod tests {
+    use tamis::Filter;
+    use tamis::advise::{Needs, advise};
+
     use super::*;
 
     fn chosen(config: &Config) -> &'static str {
@@ -120,16 +188,82 @@ mod tests {
         built.filter().name()
     }
 
+    /// The rows of the table: rates are ½ to the power of these.
+    const BITS: [u32; 22] = [
+        1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 20, 24, 28, 32, 40, 48,
+    ];
+
+    /// What is advised for a cell of the table; `-` where nothing is.
+    fn asked(need: &str, bits: u32, column: usize) -> &'static str {
+        let keys = FEWER_THAN[column].min(1 << 19) / 2;
+        let mut needs = Needs::new(keys, (-f64::from(bits)).exp2());
+        needs.fixed = need == "static";
+        let advice = advise(&needs).unwrap();
+        advice
+            .choices
+            .first()
+            .map_or("-", |choice| choice.kind.name)
+    }
+
     #[test]
-    fn a_complete_set_takes_the_smallest_kind_that_reaches_the_rate() {
-        let config = Config::new(0);
-        assert_eq!(chosen(&config), "binary_fuse8");
-        for (fpr, name) in [
-            (2f64.powi(-8), "binary_fuse8"),
-            (0.001, "binary_fuse16"),
-            (1e-9, "binary_fuse32"),
+    fn the_table_has_what_is_advised() {
+        let needs = ["static", "insert"];
+        if std::env::var_os("TAMIS_BLESS").is_some() {
+            let mut table = String::from(
+                "# Written by `TAMIS_BLESS=1 cargo test -p tamis-cli --bins table`.\n",
+            );
+            for (need, bits) in needs.iter().flat_map(|need| BITS.map(|bits| (need, bits))) {
+                let row = (0..FEWER_THAN.len()).map(|column| asked(need, bits, column));
+                let row: Vec<_> = row.collect();
+                table += &format!("{need} {bits} {}\n", row.join(" "));
+            }
+            let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/choice/advice.txt");
+            return std::fs::write(path, table).unwrap();
+        }
+        assert_eq!(ADVICE.lines().count(), 1 + needs.len() * BITS.len());
+        // All cells take minutes; these a second or two.
+        for (need, bits, column) in [
+            ("static", 7, 0),
+            ("static", 8, 0),
+            ("static", 28, 1),
+            ("static", 16, 2),
+            ("static", 7, 3),
+            ("insert", 4, 0),
+            ("insert", 7, 0),
+            ("insert", 10, 1),
         ] {
-            assert_eq!(chosen(&config.clone().fpr(fpr)), name);
+            let fpr = (-f64::from(bits)).exp2();
+            let keys = FEWER_THAN[column] - 1;
+            let asked = asked(need, bits, column);
+            let why = "the advice has changed; write the table anew";
+            assert_eq!(
+                advised(need, keys, fpr),
+                asked,
+                "{need} {bits} {keys}: {why}"
+            );
+        }
+    }
+
+    #[test]
+    fn every_cell_of_the_table_can_be_built_and_reaches_its_rate() {
+        for need in ["static", "insert"] {
+            for (bits, keys) in BITS
+                .iter()
+                .flat_map(|bits| [0, 1, 20, 200, 2000].map(|k| (bits, k)))
+            {
+                // The highest rate of the row above, and the lowest of this.
+                for fpr in [0.51, 1.0].map(|part| (1.0 - f64::from(*bits)).exp2() * part * 0.999) {
+                    let config = Config::new(if need == "static" { 0 } else { keys + 9 }).fpr(fpr);
+                    let mut hashes = (0..keys).map(|i| Hashing::default().hash(&i)).collect();
+                    let name = default_kind(&config, keys).kind;
+                    let kind = tamis::kind(name).unwrap();
+                    assert!(need == "static" || kind.capabilities().insert, "{name}");
+                    let built = build(&config, Hashing::default(), &mut hashes);
+                    let built = built.unwrap_or_else(|e| panic!("{name} {fpr} {keys}: {e}"));
+                    let now = built.filter().fpr();
+                    assert!(now <= 1.3 * fpr, "{name} {fpr} {keys}: {now}");
+                }
+            }
         }
     }
 
@@ -137,11 +271,30 @@ mod tests {
     fn room_for_more_keys_takes_a_kind_that_grows() {
         let name = chosen(&Config::new(4));
         assert!(tamis::kind(name).unwrap().capabilities().insert);
+        let complete = advised("static", 3, 0.01);
         assert_eq!(
             chosen(&Config::new(3)),
-            COMPLETE[0],
+            complete,
             "room for these is not more"
         );
+    }
+
+    #[test]
+    fn what_is_built_from_disk_is_what_is_built_in_memory() {
+        let directory = tempfile::tempdir().unwrap();
+        for (fpr, kind) in [
+            (2f64.powi(-8), "binary_fuse8"),
+            (0.001, "binary_fuse16"),
+            (1e-9, "binary_fuse32"),
+        ] {
+            let config = Config::new(0).fpr(fpr);
+            assert_eq!(default_kind_on_disk(&config).kind, kind);
+            let mut spill = Spill::new(&config, &directory).unwrap();
+            (1..=1000).for_each(|hash: u64| spill.push(hash << 48).unwrap());
+            let (filter, _) = build_on_disk(kind, spill).unwrap();
+            assert_eq!(filter.name(), kind);
+            assert!((1..=1000).all(|hash: u64| filter.contains(hash << 48)));
+        }
     }
 
     #[test]
@@ -160,19 +313,11 @@ mod tests {
 
     #[test]
     fn a_rate_that_no_kind_reaches_is_an_error() {
-        let error = build(
-            &Config::new(0).fpr(1e-12),
-            Hashing::default(),
-            &mut vec![1, 2],
-        )
-        .unwrap_err();
-        assert!(matches!(
-            error.kind(),
-            BuildErrorKind::Unreachable {
-                kind: "binary_fuse32",
-                ..
-            }
-        ));
+        for config in ["fpr=1e-30", "binary_fuse32:fpr=1e-12"] {
+            let config: Config = config.parse().unwrap();
+            let built = build(&config, Hashing::default(), &mut vec![1, 2]);
+            assert!(built.is_err(), "{config}");
+        }
     }
 
     #[test]

@@ -56,6 +56,7 @@ impl Failure {
     pub(crate) fn build(what: impl Display, why: &BuildError) -> Failure {
         match why.kind() {
             BuildErrorKind::Memory { .. } => Failure::io(what, why),
+            BuildErrorKind::Disk { .. } => Failure::io(what, format!("{why} (--temp-dir)")),
             _ => Failure::usage(what, why),
         }
     }

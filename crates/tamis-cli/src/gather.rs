@@ -1,25 +1,30 @@
 //! From the keys of the input to a filter, within the memory that there is.
 //!
 //! Eight bytes per key are kept until all keys are known: the set is then sorted, and its filter is the same whatever
-//! the order and the repeats. Where `--max-memory` does not allow that, keys go into the filter as they come, if its
-//! kind takes insertions: into one of the capacity that was given, or that a first pass over the files has counted, or
-//! into one that grows.
+//! the order and the repeats. Where `--max-memory` does not allow that, the hashes wait on disk, if the filter's kind can
+//! be built from there; or keys go into the filter as they come, if it takes insertions: into one of the capacity that
+//! was given, or that a first pass over the files has counted, or into one that grows.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc;
 use std::thread;
 
-use tamis::{AnyFilter, Config, Filter, Hashing, Keyed};
+use tamis::{AnyFilter, Config, Filter, Hashing, Keyed, Spill, Spilled};
 
-use crate::choice;
 use crate::failure::{self, Failure};
 use crate::input::{Files, InputArgs, Purpose, Source};
 use crate::progress::Progress;
+use crate::{choice, interrupt, target};
 
 /// What is held per key while a set is gathered, built, encoded and verified, at most. Of 10⁶ keys the program's peak
 /// (`/usr/bin/time -v tamis build --threads 1`) is 41 bytes per key for `spectral_recurring`, the highest of all kinds, and
 /// 30 for `binary_fuse8`; of 10⁷ keys it is 11 for that.
 const BYTES_PER_KEY: u64 = 48;
+/// What is held per key of a shard while a filter is built from disk, by [`Spill`]'s account.
+const BYTES_PER_SPILLED_KEY: u64 = 17;
+/// What building from disk takes in any case.
+const LEAST_FOR_SPILL: u64 = 16 << 20;
 /// How many hashes are kept to verify a filter whose keys were not kept.
 const SAMPLE: usize = 1 << 20;
 
@@ -108,10 +113,38 @@ fn read(
     Ok(())
 }
 
-/// A filter, and hashes to verify it by: of all its keys, or of some where they are too many.
+/// A filter, and hashes to verify it by.
 pub(crate) struct Gathered {
-    pub(crate) filter: Keyed<AnyFilter>,
-    pub(crate) hashes: Vec<u64>,
+    filter: Keyed<AnyFilter>,
+    hashes: Hashes,
+    /// Why the filter is of its kind, where nobody named one.
+    pub(crate) why: Option<&'static str>,
+}
+
+enum Hashes {
+    /// Of all keys, or of some where they were inserted as they came.
+    Held(Vec<u64>),
+    /// Of all keys.
+    OnDisk(Spilled),
+}
+
+impl Gathered {
+    /// The filter, opened anew from the bytes that will be its file, with every hash found in it.
+    pub(crate) fn verified(self, threads: usize, what: &str) -> Result<Keyed<AnyFilter>, Failure> {
+        match self.hashes {
+            Hashes::Held(hashes) => target::verified(self.filter, &hashes, threads, what),
+            Hashes::OnDisk(hashes) => {
+                let filter = target::reopened(self.filter, what)?;
+                let mut all = true;
+                let seen = hashes.for_each(|some| all &= target::holds_all(filter.filter(), some));
+                seen.map_err(|e| Failure::build(what, &e))?;
+                match all {
+                    true => Ok(filter),
+                    false => Err(Failure::verification(what)),
+                }
+            }
+        }
+    }
 }
 
 /// What is wanted.
@@ -122,6 +155,8 @@ pub(crate) struct Gather<'a> {
     pub(crate) hashing: Hashing,
     /// In bytes.
     pub(crate) max_memory: Option<u64>,
+    /// Where hashes wait that are too many to be held.
+    pub(crate) directory: PathBuf,
     /// What to call the filter in messages.
     pub(crate) target: String,
 }
@@ -132,6 +167,7 @@ enum State {
     /// So many keys: the first pass only counts on.
     Counted(u64),
     Inserted(Box<Stream>),
+    Spilled(Box<Spill>),
 }
 
 impl Gather<'_> {
@@ -148,10 +184,12 @@ impl Gather<'_> {
             match &mut state {
                 State::Counted(keys) => *keys += batch.len() as u64,
                 State::Inserted(stream) => stream.insert(batch)?,
+                State::Spilled(spill) => self.push(spill, batch)?,
                 State::Collected(hashes) => {
-                    hashes
-                        .try_reserve(batch.len())
-                        .map_err(|e| Failure::io("the hashes of the keys", e))?;
+                    hashes.try_reserve(batch.len()).map_err(|e| {
+                        let why = format!("{e}; --max-memory keeps them on disk");
+                        Failure::io("the hashes of the keys", why)
+                    })?;
                     hashes.extend_from_slice(batch);
                     if hashes.len() > most {
                         hashes.sort_unstable();
@@ -167,14 +205,20 @@ impl Gather<'_> {
         })?;
         match state {
             State::Collected(mut hashes) => {
-                progress.stage("building");
-                let filter = choice::build(&self.config, self.hashing, &mut hashes)
+                let config = progress.building(&self.config);
+                let filter = choice::build(&config, self.hashing, &mut hashes)
                     .map_err(|e| Failure::build(&self.target, &e))?;
-                Ok(Gathered { filter, hashes })
+                let keys = hashes.len() as u64;
+                Ok(Gathered {
+                    filter,
+                    hashes: Hashes::Held(hashes),
+                    why: self.why(|| choice::default_kind(&self.config, keys).why),
+                })
             }
+            State::Spilled(spill) => self.build_on_disk(*spill, progress),
             State::Inserted(stream) => Ok(stream.finish()),
             State::Counted(keys) => {
-                let mut stream = self.stream(keys, true)?;
+                let mut stream = self.stream(keys)?;
                 *progress = Progress::over(self.files.len());
                 self.each_batch(progress, |batch| stream.insert(batch))?;
                 Ok(stream.finish())
@@ -199,12 +243,18 @@ impl Gather<'_> {
     /// The keys are too many to be held: what else can be done.
     fn overflow(&self, hashes: &[u64], read: u64) -> Result<State, Failure> {
         let known = self.config.get_capacity() > 0 || self.files.are_regular();
-        let kind = self.kind(known);
+        let kind = self.kind();
+        if choice::is_on_disk(kind) {
+            let spill = interrupt::spill(&self.config, &self.directory);
+            let mut spill = spill.map_err(|e| Failure::build(&self.target, &e))?;
+            self.push(&mut spill, hashes)?;
+            return Ok(State::Spilled(Box::new(spill)));
+        }
         if !tamis::kind(kind).is_ok_and(|kind| kind.capabilities().insert) {
             let why = format!(
                 "a `{kind}` needs all its keys at once, and these are more than --max-memory has room for \
-                 ({BYTES_PER_KEY} bytes per key); allow more memory, take a kind that inserts (see `tamis kinds`), or \
-                 build filters of parts of the keys"
+                 ({BYTES_PER_KEY} bytes per key); allow more memory, take a `binary_fuse8`, 16 or 32, which is built \
+                 from disk, or a kind that inserts (see `tamis kinds`)"
             );
             return Err(Failure::usage(&self.target, why));
         }
@@ -219,20 +269,65 @@ impl Gather<'_> {
         if self.config.get_capacity() == 0 && self.files.are_regular() {
             return Ok(State::Counted(read));
         }
-        let mut stream = self.stream(self.config.get_capacity().max(hashes.len() as u64), known)?;
+        let mut stream = self.stream(self.config.get_capacity().max(hashes.len() as u64))?;
         stream.insert(hashes)?;
         Ok(State::Inserted(Box::new(stream)))
     }
 
-    fn kind(&self, number_is_known: bool) -> &str {
-        let default = choice::default_kind_for_a_stream(&self.config, number_is_known);
-        self.config.kind().unwrap_or(default)
+    /// The kind of a filter of more keys than can be held.
+    fn kind(&self) -> &str {
+        self.config
+            .kind()
+            .unwrap_or_else(|| self.default_kind().kind)
+    }
+
+    fn default_kind(&self) -> choice::Default {
+        match self.config.get_capacity() {
+            0 => choice::default_kind_on_disk(&self.config),
+            _ => choice::default_kind_for_a_stream(&self.config),
+        }
+    }
+
+    /// Why a kind was chosen, where none was named.
+    fn why(&self, why: impl FnOnce() -> &'static str) -> Option<&'static str> {
+        self.config.kind().is_none().then(why)
+    }
+
+    fn push(&self, spill: &mut Spill, hashes: &[u64]) -> Result<(), Failure> {
+        let pushed = hashes.iter().try_for_each(|&hash| spill.push(hash));
+        pushed.map_err(|e| Failure::build(&self.target, &e))
+    }
+
+    /// Builds the filter of hashes on disk.
+    fn build_on_disk(&self, mut spill: Spill, progress: &Progress) -> Result<Gathered, Failure> {
+        let failed = |e| Failure::build(&self.target, &e);
+        let keys = spill.len();
+        // Half for the shards that are built at a time, half for the filter.
+        let most = self.max_memory.map_or(u64::MAX, |bytes| bytes / 2);
+        let at_a_time = most.max(LEAST_FOR_SPILL) / BYTES_PER_SPILLED_KEY;
+        let shards = Spill::shards_for(keys);
+        let threads = (at_a_time / keys.div_ceil(shards).max(1)) as usize;
+        let at_most = self.config.get_threads().min(threads).max(1);
+        let mut config = self.config.clone().threads(at_most);
+        if threads == 0 && !config.to_string().contains("shards=") {
+            config = config.set("shards", keys.div_ceil(at_a_time));
+        }
+        spill.set_config(&progress.building(&config));
+        let (filter, hashes) = choice::build_on_disk(self.kind(), spill).map_err(failed)?;
+        let (bytes, keys) = (filter.size_in_bytes() as u64, filter.len());
+        fits(bytes, most, filter.name(), &self.target)?;
+        let config = config.capacity(keys);
+        Ok(Gathered {
+            filter: Keyed::from_filter(filter, self.hashing, &config).map_err(failed)?,
+            hashes: Hashes::OnDisk(hashes),
+            why: self.why(|| self.default_kind().why),
+        })
     }
 
     /// An empty filter for so many keys, that takes them as they come.
-    fn stream(&self, keys: u64, number_is_known: bool) -> Result<Stream, Failure> {
+    fn stream(&self, keys: u64) -> Result<Stream, Failure> {
         let failed = |e| Failure::build(&self.target, &e);
-        let kind = tamis::kind(self.kind(number_is_known)).map_err(failed)?;
+        let kind = tamis::kind(self.kind()).map_err(failed)?;
         let config = self.config.clone().capacity(keys);
         let filter = kind.build(&config, &mut []).map_err(failed)?;
         let stream = Stream {
@@ -242,6 +337,7 @@ impl Gather<'_> {
             // It is held twice while it is verified.
             most_bytes: self.max_memory.map_or(u64::MAX, |bytes| bytes / 2),
             target: self.target.clone(),
+            why: self.why(|| self.default_kind().why),
         };
         stream.fits()?;
         Ok(stream)
@@ -255,6 +351,7 @@ struct Stream {
     sample: Sample,
     most_bytes: u64,
     target: String,
+    why: Option<&'static str>,
 }
 
 impl Stream {
@@ -268,23 +365,28 @@ impl Stream {
     fn fits(&self) -> Result<(), Failure> {
         let filter = self.filter.filter();
         let bytes = filter.size_in_bytes() as u64;
-        if bytes <= self.most_bytes {
-            return Ok(());
-        }
-        let why = format!(
-            "a `{}` of these keys has {bytes} bytes or more, and more than half of --max-memory; allow more memory, or a \
-             higher --fpr",
-            filter.name()
-        );
-        Err(Failure::usage(&self.target, why))
+        fits(bytes, self.most_bytes, filter.name(), &self.target)
     }
 
     fn finish(self) -> Gathered {
         Gathered {
             filter: self.filter,
-            hashes: self.sample.hashes,
+            hashes: Hashes::Held(self.sample.hashes),
+            why: self.why,
         }
     }
+}
+
+/// Refuses a filter of more than half of the memory: it is held twice while it is verified.
+fn fits(bytes: u64, most: u64, kind: &str, target: &str) -> Result<(), Failure> {
+    if bytes <= most {
+        return Ok(());
+    }
+    let why = format!(
+        "a `{kind}` of these keys has {bytes} bytes or more, and more than half of --max-memory; allow more memory, or a \
+         higher --fpr"
+    );
+    Err(Failure::usage(target, why))
 }
 
 /// Inserts keys that may have been inserted before.

@@ -1,22 +1,32 @@
 //! An interrupt while a filter is made or changed: the old file stays, and no temporary file is left.
 //!
 //! At most times nothing is at stake, and the program ends at once. While a file is saved, saving stops at the next
-//! piece and takes its temporary file away; then the program ends. Either way it ends by the signal, as a shell expects.
+//! piece and takes its temporary file away; then the program ends. Hashes that wait on disk are removed before. Either
+//! way the program ends by the signal, as a shell expects.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI32, Ordering::SeqCst};
 
-use tamis::{AnyFilter, Keyed};
+use tamis::{AnyFilter, BuildError, Config, Keyed, Spill};
+
+struct Stake {
+    saving: bool,
+    /// A directory that the program must not leave behind.
+    directory: Option<PathBuf>,
+}
 
 /// Held by whoever decides what happens next: the saving, or the end.
-static SAVING: Mutex<bool> = Mutex::new(false);
+static STAKE: Mutex<Stake> = Mutex::new(Stake {
+    saving: false,
+    directory: None,
+});
 /// The signal that came while a file was saved.
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
 
-fn saving() -> std::sync::MutexGuard<'static, bool> {
-    SAVING
+fn stake() -> std::sync::MutexGuard<'static, Stake> {
+    STAKE
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
@@ -31,9 +41,9 @@ pub(crate) fn watch() {
     };
     std::thread::spawn(move || {
         for signal in signals.forever() {
-            let saving = saving();
-            if !*saving {
-                end_by(signal);
+            let stake = stake();
+            if !stake.saving {
+                end_by(signal, &stake);
             }
             SIGNAL.store(signal, SeqCst);
         }
@@ -44,24 +54,42 @@ pub(crate) fn watch() {
 #[cfg(not(unix))]
 pub(crate) fn watch() {}
 
+/// Makes ready to keep hashes on disk, so that an interrupt leaves none there.
+pub(crate) fn spill(config: &Config, directory: &Path) -> Result<Spill, BuildError> {
+    // An interrupt waits until all files are there: files that are open can be removed, and none come after.
+    let mut stake = stake();
+    let spill = Spill::new(config, directory)?;
+    stake.directory = Some(spill.directory().to_path_buf());
+    Ok(spill)
+}
+
 /// Saves a filter whole or not at all, also where an interrupt comes.
 pub(crate) fn save(filter: &Keyed<AnyFilter>, path: &Path) -> io::Result<()> {
-    *saving() = true;
-    let saved = filter.save_unless(path, || SIGNAL.load(SeqCst) != 0);
-    let mut saving = saving();
-    *saving = false;
+    saving(|| filter.save_unless(path, || SIGNAL.load(SeqCst) != 0))
+}
+
+/// Does what an interrupt must wait for; it stops early where it asks for the signal, or ends soon anyway.
+pub(crate) fn saving<T>(save: impl FnOnce() -> T) -> T {
+    stake().saving = true;
+    let saved = save();
+    let mut stake = stake();
+    stake.saving = false;
     match SIGNAL.load(SeqCst) {
         0 => {}
-        signal => end_by(signal),
+        signal => end_by(signal, &stake),
     }
     saved
 }
 
 #[cfg(unix)]
-fn end_by(signal: i32) {
+fn end_by(signal: i32, stake: &Stake) {
+    if let Some(directory) = &stake.directory {
+        // It may be gone already, and nobody is left to tell of an error.
+        let _ = std::fs::remove_dir_all(directory);
+    }
     // This does not return unless the system refuses.
     let _ = signal_hook::low_level::emulate_default_handler(signal);
 }
 
 #[cfg(not(unix))]
-fn end_by(_: i32) {}
+fn end_by(_: i32, _: &Stake) {}

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
+use tamis::Config;
 
 /// Shows how far the work is, at which rate it goes, and how long it will take.
 pub(crate) struct Progress {
@@ -44,8 +45,44 @@ impl Progress {
         self.bar.enable_steady_tick(Duration::from_millis(200));
     }
 
+    /// The filter is built: measured where its kind tells how far it is.
+    pub(crate) fn building(&self, config: &Config) -> Config {
+        self.stage("building");
+        let bar = self.bar.clone();
+        config.clone().progress(move |progress| {
+            // One that is told only at the end is no news.
+            if 0 < progress.done && progress.done < progress.total {
+                let look = "{wide_bar} {msg}, {percent} %, {elapsed}";
+                if let Ok(style) = ProgressStyle::with_template(look) {
+                    bar.set_style(style);
+                }
+                bar.set_length(progress.total);
+                bar.set_position(progress.done);
+            }
+        })
+    }
+
     /// Takes the bar away.
     pub(crate) fn clear(&self) {
         self.bar.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_build_moves_the_bar() {
+        let progress = Progress::over(Some(1000));
+        let config = progress.building(&Config::new(0).set("shards", 4));
+        let mut hashes: Vec<u64> = (1..=40_000u64)
+            .map(|i| tamis::Hashing::default().hash(&i))
+            .collect();
+        let kind = tamis::kind("binary_fuse8").unwrap();
+        kind.build(&config, &mut hashes).unwrap();
+        assert_eq!(progress.bar.length(), Some(40_000));
+        let position = progress.bar.position();
+        assert!((20_000..40_000).contains(&position), "{position}");
     }
 }

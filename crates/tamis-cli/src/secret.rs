@@ -11,6 +11,27 @@ use crate::input::from_hex;
 const BYTES: usize = 16;
 const FORM: &str = "a secret is 32 hexadecimal digits, or a file of 16 bytes";
 
+/// The option of every verb that opens filter files.
+#[derive(clap::Args)]
+pub(crate) struct SecretArgs {
+    /// The filter's secret, where it is not in its file: `file:PATH` or `env:NAME`
+    #[arg(long, value_name = "SOURCE")]
+    secret: Option<Secret>,
+}
+
+impl SecretArgs {
+    /// The hashing under the secret, if one is given. A filter that exists has its secret, so none can be drawn.
+    pub(crate) fn known(&self) -> Result<Option<Hashing>, Failure> {
+        match &self.secret {
+            Some(Secret::Random) => {
+                let why = "a filter that exists has its secret; give file:PATH or env:NAME";
+                Err(Failure::usage("--secret random", why))
+            }
+            secret => secret.as_ref().map(Secret::hashing).transpose(),
+        }
+    }
+}
+
 /// Where to find a secret of 128 bits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Secret {
@@ -52,17 +73,6 @@ impl Secret {
             }
         };
         Ok(Hashing::secret(key).withheld())
-    }
-
-    /// The hashing of a filter that exists, for which no secret can be drawn.
-    pub(crate) fn known(secret: Option<&Secret>) -> Result<Option<Hashing>, Failure> {
-        match secret {
-            Some(Secret::Random) => {
-                let why = "a filter that exists has its secret; give file:PATH or env:NAME";
-                Err(Failure::usage("--secret random", why))
-            }
-            secret => secret.map(Secret::hashing).transpose(),
-        }
     }
 }
 

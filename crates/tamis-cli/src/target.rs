@@ -1,7 +1,7 @@
 //! Where a filter goes, and what is made sure before it is there.
 
 use std::io::{self, IsTerminal};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tamis::{AnyFilter, Filter, Keyed};
 
@@ -53,6 +53,17 @@ impl Target<'_> {
         }
     }
 
+    /// The directory that it goes to; the system's own for what is thrown away, where it goes to none.
+    pub(crate) fn directory(&self) -> PathBuf {
+        match self {
+            Target::Stdout => std::env::temp_dir(),
+            Target::File { path, .. } => match path.parent() {
+                Some(parent) if parent != Path::new("") => parent.to_path_buf(),
+                _ => PathBuf::from("."),
+            },
+        }
+    }
+
     /// What to call it in messages.
     pub(crate) fn name(&self) -> String {
         match self {
@@ -72,10 +83,29 @@ impl Target<'_> {
             }
         }
     }
+
+    /// Writes what is no filter: whole, or not at all.
+    pub(crate) fn write_bytes(&self, bytes: &[u8]) -> Result<(), Failure> {
+        match self {
+            Target::Stdout => output::write(bytes),
+            Target::File { path, .. } => {
+                self.refuse_to_overwrite()?;
+                interrupt::saving(|| tamis::replace_file(path, bytes))
+                    .map_err(|e| Failure::io(self.name(), e))
+            }
+        }
+    }
 }
 
 /// Below this, a thread costs more than it saves.
 const WORTH_A_THREAD: usize = 1 << 18;
+
+/// Opens a filter anew from the bytes that will be its file.
+pub(crate) fn reopened(filter: Keyed<AnyFilter>, what: &str) -> Result<Keyed<AnyFilter>, Failure> {
+    let (bytes, hashing) = (filter.to_bytes(), *filter.hashing());
+    drop(filter);
+    Keyed::open_with(bytes, &hashing).map_err(|_| Failure::verification(what))
+}
 
 /// Opens a filter anew from the bytes that will be its file, and looks up every hash in it.
 pub(crate) fn verified(
@@ -84,10 +114,7 @@ pub(crate) fn verified(
     threads: usize,
     what: &str,
 ) -> Result<Keyed<AnyFilter>, Failure> {
-    let (bytes, hashing) = (filter.to_bytes(), *filter.hashing());
-    drop(filter);
-    let filter: Keyed<AnyFilter> =
-        Keyed::open_with(bytes, &hashing).map_err(|_| Failure::verification(what))?;
+    let filter = reopened(filter, what)?;
     let share = hashes.len().div_ceil(threads).max(WORTH_A_THREAD);
     let inner = filter.filter();
     let all = std::thread::scope(|scope| {
@@ -104,7 +131,7 @@ pub(crate) fn verified(
 }
 
 /// Whether a filter contains every one of these.
-fn holds_all(filter: &AnyFilter, hashes: &[u64]) -> bool {
+pub(crate) fn holds_all(filter: &AnyFilter, hashes: &[u64]) -> bool {
     let mut found = [false; 1024];
     hashes.chunks(found.len()).all(|hashes| {
         let found = &mut found[..hashes.len()];

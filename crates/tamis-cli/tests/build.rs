@@ -76,21 +76,58 @@ fn a_key_repeated_a_thousand_times_counts_once_in_every_kind() {
 }
 
 #[test]
-fn the_rate_and_the_capacity_choose_the_kind() {
+fn the_kind_is_the_one_that_is_advised() {
     let room = Room::new();
-    for (args, kind) in [
-        (&[][..], "binary_fuse8"),
-        (&["--fpr", "0.001"], "binary_fuse16"),
-        (&["--fpr", "1e-7"], "binary_fuse32"),
-        (&["--capacity", "3"], "binary_fuse8"),
-        (&["--capacity", "4"], "split_block"),
-        (&["--kind", "cuckoo:bits=12,fpr=0.02"], "cuckoo"),
-        (&["--kind", "capacity=9"], "split_block"),
+    let keys = numbers(0..1024);
+    for (build, advise) in [
+        (
+            &["--fpr", "0.0078125"][..],
+            &["--static", "--fpr", "0.0078125"][..],
+        ),
+        (
+            &["--fpr", "0.00390625"],
+            &["--static", "--fpr", "0.00390625"],
+        ),
+        (
+            &["--fpr", "0.0625", "--capacity", "1025"],
+            &["--fpr", "0.0625"],
+        ),
     ] {
-        let args = [&["build", "-o", "f", "--force", "--json"], args].concat();
-        let report = room.feed(b"a\nb\nc\n", &args).exits(0).json();
-        assert_eq!(report["kind"], kind, "{args:?}");
+        let args = [&["advise", "--keys", "1024", "--json"], advise].concat();
+        let advice = room.run(args).exits(0).json();
+        let args = [
+            &["build", "-o", "f", "--force", "--json", "--verbose"],
+            build,
+        ]
+        .concat();
+        let built = room.feed(&keys, args).exits(0);
+        let report = built.json();
+        assert_eq!(report["kind"], advice["choices"][0]["kind"], "{build:?}");
+        assert!(report["why"].as_str().unwrap().contains("tamis advise"));
+        assert!(built.stderr().contains("was chosen: `tamis advise"));
     }
+    let named = ["build", "-o", "f", "--force", "--json", "--verbose"];
+    let named = [&named[..], &["--kind", "cuckoo:bits=12,fpr=0.02"]].concat();
+    let built = room.feed(&keys, named).exits(0);
+    assert_eq!(built.json()["kind"], "cuckoo");
+    assert_eq!(built.json()["why"], Value::Null);
+    assert!(!built.stderr().contains("chosen"));
+    // Room for these is not room for more.
+    let kind = |capacity: &str| {
+        let args = [
+            "build",
+            "-o",
+            "f",
+            "--force",
+            "--json",
+            "--capacity",
+            capacity,
+        ];
+        let kind = room.feed(&keys, args).exits(0).json()["kind"].clone();
+        tamis::kind(kind.as_str().unwrap()).unwrap()
+    };
+    assert!(!kind("1024").capabilities().insert);
+    assert!(kind("2k").capabilities().insert);
 }
 
 #[test]
@@ -194,20 +231,23 @@ fn keys_beyond_the_memory_go_into_the_filter_as_they_come() {
         .concat();
         room.feed(&keys, args)
     };
-    // From a file the number is counted first; a stream needs a capacity, or a kind that grows.
+    // From a file the number is counted first; a stream needs a capacity, or a kind that grows or is built from disk.
     for (args, kind, capacity) in [
         (
             &["keys.txt", "--kind", "split_block", "--fpr", "0.1"][..],
             "split_block",
             50_000,
         ),
-        (&["keys.txt", "--fpr", "0.2"], "split_block", 50_000),
         (
-            &["--capacity", "60000", "--fpr", "0.2"],
+            &["--capacity", "60000", "--fpr", "0.01"],
             "split_block",
             60_000,
         ),
-        (&["--fpr", "0.2"], "scalable", 1),
+        // What is advised counts copies; keys that come again would fill it.
+        (&["--capacity", "60000", "--fpr", "0.0005"], "bloom", 60_000),
+        (&["--fpr", "0.2", "--kind", "scalable"], "scalable", 1),
+        (&["keys.txt"], "binary_fuse8", 50_000),
+        (&[], "binary_fuse8", 50_000),
     ] {
         let report = build(args).exits(0).json();
         assert_eq!(report["kind"], kind, "{args:?}");
@@ -217,7 +257,7 @@ fn keys_beyond_the_memory_go_into_the_filter_as_they_come() {
             .exits(0)
             .prints("50000\n");
     }
-    build(&["keys.txt", "--kind", "binary_fuse8"])
+    build(&["keys.txt", "--kind", "xor8"])
         .exits(2)
         .complains(&["needs all its keys at once", "--max-memory"]);
     build(&["--kind", "bloom"])
@@ -232,15 +272,66 @@ fn keys_beyond_the_memory_go_into_the_filter_as_they_come() {
 }
 
 #[test]
+fn keys_beyond_the_memory_wait_on_disk_and_leave_nothing_there() {
+    let room = Room::new();
+    std::fs::create_dir(room.path("temp")).unwrap();
+    let keys = numbers(0..300_000);
+    room.put("keys.txt", &keys);
+    for kind in ["binary_fuse8", "binary_fuse16"] {
+        let args = ["build", "-o", "-", "keys.txt", "--kind", kind];
+        let expected = room.run(args).exits(0).0.stdout;
+        let memory = ["--max-memory", "2M", "--temp-dir", "temp"];
+        for stream in [&["keys.txt"][..], &[]] {
+            let args = [
+                &["build", "-o", "f", "--force", "--kind", kind],
+                &memory[..],
+                stream,
+            ];
+            // Twice, so that half of the keys are repeats.
+            let input = if stream.is_empty() {
+                keys.repeat(2)
+            } else {
+                vec![]
+            };
+            room.feed(input, args.concat()).exits(0).says_nothing();
+            assert!(room.get("f") == expected, "{kind} {stream:?}");
+        }
+    }
+    let args = [
+        "build",
+        "-o",
+        "f",
+        "--force",
+        "--max-memory",
+        "2M",
+        "--verbose",
+    ];
+    let ran = room.feed(&keys, args).exits(0);
+    ran.says(&[
+        "binary_fuse8, 300000 keys",
+        "was chosen: the keys are more than",
+    ]);
+    room.run(["verify", "f", "--keys", "keys.txt"]).exits(0);
+    // The filter itself is too large.
+    let args = ["build", "keys.txt", "-o", "g", "--max-memory", "600K"];
+    room.run(args).exits(2).complains(&["half of --max-memory"]);
+    // There is no such directory, or no room in it.
+    let args = ["build", "keys.txt", "-o", "g", "--max-memory", "2M"];
+    room.run(args.iter().chain(&["--temp-dir", "absent"]))
+        .exits(4)
+        .complains(&["g: ", "absent", "--temp-dir"]);
+    assert_eq!(room.names(), ["f", "keys.txt", "temp"]);
+    assert_eq!(std::fs::read_dir(room.path("temp")).unwrap().count(), 0);
+}
+
+#[test]
 fn memory_is_no_matter_where_keys_are_few_or_repeat() {
     let room = Room::new();
     let keys = numbers(0..500);
     let expected = room.feed(&keys, ["build", "-o", "-"]).exits(0).0.stdout;
     let args = ["build", "-o", "-", "--max-memory", LITTLE];
     room.feed(&keys, args).exits(0).prints(&expected);
-    room.feed(&keys.repeat(200), args)
-        .exits(0)
-        .prints(&expected);
+    room.feed(keys.repeat(200), args).exits(0).prints(&expected);
 }
 
 #[test]
@@ -258,7 +349,7 @@ fn threads_change_nothing() {
     room.run(["build", "-o", "f", "--threads", "0"]).exits(2);
     let files: Vec<String> = (0..20).map(|i| format!("part{i}")).collect();
     for (i, file) in (0..).zip(&files) {
-        room.put(file, &numbers(5000 * i..5000 * (i + 1)));
+        room.put(file, numbers(5000 * i..5000 * (i + 1)));
     }
     for threads in ["1", "3", "64"] {
         let args = ["build", "-o", "-", "--threads", threads].map(str::to_string);

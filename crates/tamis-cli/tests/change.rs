@@ -14,7 +14,7 @@ use common::{Room, numbers};
 /// With `f`, a filter of the first hundred numbers with room for a thousand.
 fn with_kind(kind: &str) -> Room {
     let room = Room::new();
-    room.put("keys.txt", &numbers(0..100));
+    room.put("keys.txt", numbers(0..100));
     let build = [
         "build",
         "keys.txt",
@@ -34,7 +34,7 @@ fn every_kind_that_inserts_takes_keys_later_and_the_others_say_why_not() {
     for kind in KINDS {
         let room = with_kind(kind.name);
         let old = room.get("f");
-        let added = room.feed(&numbers(50..300), ["add", "f", "--json"]);
+        let added = room.feed(numbers(50..300), ["add", "f", "--json"]);
         if !kind.capabilities().insert {
             added.exits(2).complains(&["f: ", kind.name, "tamis kinds"]);
             assert!(room.get("f") == old);
@@ -64,7 +64,7 @@ fn every_kind_that_removes_forgets_and_the_others_say_why_not() {
     for kind in KINDS {
         let room = with_kind(kind.name);
         let old = room.get("f");
-        let removed = room.feed(&numbers(0..60), ["remove", "f", "--json"]);
+        let removed = room.feed(numbers(0..60), ["remove", "f", "--json"]);
         if !kind.capabilities().remove {
             removed
                 .exits(2)
@@ -77,7 +77,7 @@ fn every_kind_that_removes_forgets_and_the_others_say_why_not() {
         assert_eq!(report["keys"], 40, "{}", kind.name);
         let rest = numbers(60..100);
         room.feed(&rest, ["check", "f"]).exits(0).prints(&rest);
-        let gone = room.feed(&numbers(0..60), ["check", "f", "-c"]).stdout();
+        let gone = room.feed(numbers(0..60), ["check", "f", "-c"]).stdout();
         assert!(gone.trim().parse::<u32>().unwrap() < 10, "{gone}");
     }
     let room = with_kind("cuckoo");
@@ -93,20 +93,20 @@ fn every_kind_that_removes_forgets_and_the_others_say_why_not() {
 fn a_full_filter_stays_as_it_was() {
     let room = Room::new();
     let build = ["build", "-o", "f", "--capacity", "100", "--kind", "cuckoo"];
-    room.feed(&numbers(0..100), build).exits(0);
+    room.feed(numbers(0..100), build).exits(0);
     let old = room.get("f");
-    room.feed(&numbers(100..5000), ["add", "f"])
+    room.feed(numbers(100..5000), ["add", "f"])
         .exits(2)
         .complains(&["f: ", "full"]);
     assert!(room.get("f") == old);
     assert_eq!(room.names(), ["f"]);
     // A Bloom filter takes any number, and tells what that does to its rate.
     room.feed(
-        &numbers(0..100),
+        numbers(0..100),
         ["build", "-o", "b", "--capacity", "101", "--kind", "bloom"],
     )
     .exits(0);
-    room.feed(&numbers(100..900), ["add", "b"])
+    room.feed(numbers(100..900), ["add", "b"])
         .exits(0)
         .complains(&["warning: false positives are now"]);
 }
@@ -148,7 +148,7 @@ fn what_cannot_be_changed_is_told_so() {
             .complains(&["absent: No such file"]);
         room.run([verb, "f", "f"]).exits(2);
     }
-    room.put("f.zst", &zstd::encode_all(&room.get("f")[..], 1).unwrap());
+    room.put("f.zst", zstd::encode_all(&room.get("f")[..], 1).unwrap());
     room.run(["add", "f.zst"])
         .exits(2)
         .complains(&["compressed"]);
@@ -175,7 +175,7 @@ fn verify_looks_at_every_file_and_every_key() {
         .says_nothing();
     room.run(["verify", "absent", "bad"]).exits(4);
     room.run(["verify", "keys.txt"]).exits(3);
-    room.feed(&room.get("f"), ["verify", "-"]).exits(0);
+    room.feed(room.get("f"), ["verify", "-"]).exits(0);
 
     room.run(["verify", "f", "--keys", "keys.txt"]).exits(0);
     room.put("more.csv", b"k\n5\nzebra\n7\nlion\n");
@@ -189,9 +189,9 @@ fn verify_looks_at_every_file_and_every_key() {
 #[test]
 fn a_secret_from_outside_is_needed_again_and_never_in_the_file() {
     let room = Room::new();
-    room.put("keys.txt", &numbers(0..100));
+    room.put("keys.txt", numbers(0..100));
     let secret = *b"0123456789abcdef";
-    room.put("secret", &secret);
+    room.put("secret", secret);
     room.put("digits", b"30313233343536373839616263646566\n");
     room.put("other", b"an other secret!");
     let build = [
@@ -252,7 +252,7 @@ fn a_secret_from_outside_is_needed_again_and_never_in_the_file() {
 #[test]
 fn a_random_secret_is_in_the_file_and_differs_each_time() {
     let room = Room::new();
-    room.put("keys.txt", &numbers(0..100));
+    room.put("keys.txt", numbers(0..100));
     for file in ["f", "g"] {
         let report = room.run([
             "build", "keys.txt", "-o", file, "--secret", "random", "--json",

@@ -42,6 +42,48 @@ fn the_sample_visits_pass_as_they_would_through_grep() {
         .prints(expected);
 }
 
+const SAMPLES: [&str; 7] = [
+    "blocklist.txt",
+    "visits.txt",
+    "visits.csv",
+    "users.txt",
+    "joined.txt",
+    "left.txt",
+    "genome.fa",
+];
+
+/// The commands of the README's part on the program, as a reader would type them.
+#[cfg(unix)]
+#[test]
+fn every_command_of_the_readme_works_on_the_sample_data() {
+    let room = Room::new();
+    for name in SAMPLES {
+        fs::copy(sample(name), room.path(name)).unwrap();
+    }
+    let readme = fs::read_to_string(sample("../../README.md")).unwrap();
+    let program = readme.split("\n## The program\n").nth(1).unwrap();
+    let block = program.split("```").nth(1).unwrap();
+    let commands = block.lines().filter_map(|line| line.strip_prefix("$ "));
+    let commands: Vec<_> = commands.filter(|line| line.starts_with("tamis ")).collect();
+    let path = std::env::var("PATH").unwrap();
+    let tamis = assert_cmd::cargo_bin!("tamis");
+    let path = format!("{}:{path}", tamis.parent().unwrap().display());
+    for command in &commands {
+        let mut shell = Process::new("sh");
+        let ran = shell.args(["-c", command]).env("PATH", &path);
+        let ran = ran.current_dir(room.path("")).output().unwrap();
+        assert_eq!(ran.status.code(), Some(0), "{command}: {ran:?}");
+    }
+    for verb in [
+        "build", "check", "add", "remove", "verify", "info", "merge", "fold", "diff", "dedup",
+        "kinds", "advise", "bench", "report",
+    ] {
+        let verb = format!("tamis {verb} ");
+        let shown = commands.iter().any(|c| format!("{c} ").starts_with(&verb));
+        assert!(shown, "{verb}");
+    }
+}
+
 #[test]
 fn the_sample_data_is_what_its_script_makes() {
     let room = Room::new();
@@ -51,14 +93,16 @@ fn the_sample_data_is_what_its_script_makes() {
         return;
     };
     assert!(made.success());
-    for name in ["blocklist.txt", "visits.txt"] {
+    for name in SAMPLES {
         assert!(room.get(name) == fs::read(sample(name)).unwrap(), "{name}");
     }
 }
 
 #[test]
 fn a_list_of_keys_serves_as_a_filter_on_the_spot() {
-    let room = Room::with_filter(&numbers(0..5000));
+    let room = Room::new();
+    room.put("keys.txt", numbers(0..5000));
+    room.filter("keys.tamis", 0..5000, &["--kind", "binary_fuse8"]);
     let visits = numbers(2500..50_000);
     let built = room.feed(&visits, ["check", "keys.tamis"]).exits(0);
     room.feed(&visits, ["check", "keys.txt"])
@@ -67,7 +111,7 @@ fn a_list_of_keys_serves_as_a_filter_on_the_spot() {
     room.feed(&visits, ["filter", "keys.txt"])
         .exits(0)
         .prints(&built.0.stdout);
-    room.feed(&numbers(0..5000), ["check", "-", "keys.txt", "-c"])
+    room.feed(numbers(0..5000), ["check", "-", "keys.txt", "-c"])
         .exits(0)
         .prints("5000\n");
 }
@@ -159,8 +203,10 @@ fn an_empty_line_holds_no_key_even_for_a_filter_that_has_the_empty_one() {
 
 #[test]
 fn exact_keys_leave_no_false_positive_and_tell_their_rate() {
-    let room = Room::with_filter(&numbers(0..20_000));
+    let room = Room::new();
     let (keys, visits) = (numbers(0..20_000), numbers(19_000..119_000));
+    room.put("keys.txt", &keys);
+    room.filter("keys.tamis", 0..20_000, &["--kind", "binary_fuse8"]);
     let exact = ["check", "keys.tamis", "--exact", "keys.txt"];
     let ran = room
         .feed(&visits, exact)

@@ -262,28 +262,38 @@ fn a_record_beyond_a_gibibyte_is_refused() {
     assert!(!room.path("f").exists());
 }
 
-#[cfg(unix)]
+/// Files that nobody may read: by their mode where that holds for this user, and for one who reads everything the memory
+/// of a process, whose first page is never there.
+#[cfg(target_os = "linux")]
 #[test]
 fn an_unreadable_file_is_exit_code_4() {
     use std::os::unix::fs::PermissionsExt;
     let room = Room::with_filter(b"a\n");
+    room.filter("bloom", 0..9, &["--kind", "bloom"]);
     room.put("locked", b"a\n");
     fs::set_permissions(room.path("locked"), fs::Permissions::from_mode(0o000)).unwrap();
-    if File::open(room.path("locked")).is_ok() {
-        eprintln!("this user reads everything; not tested");
-        return;
-    }
+    let (file, why) = match File::open(room.path("locked")) {
+        Err(_) => ("locked", "Permission denied"),
+        Ok(_) => ("/proc/self/mem", "Input/output error"),
+    };
     for args in [
-        &["build", "locked", "-o", "f"][..],
-        &["check", "keys.tamis", "locked"],
-        &["check", "locked"],
-        &["verify", "locked"],
-        &["add", "locked"],
+        &["build", file, "-o", "f"][..],
+        &["check", "keys.tamis", file],
+        &["check", file],
+        &["verify", "-q", "keys.tamis", "--keys", file],
+        &["info", file],
+        &["dedup", file],
+        &["verify", "-q", file],
+        &["add", file],
+        &["add", "bloom", file],
+        &["diff", file, file],
     ] {
-        room.run(args)
-            .exits(4)
-            .complains(&["locked: Permission denied"]);
+        let ran = room.run(args).exits(4);
+        if !args.contains(&"-q") {
+            ran.complains(&[file, why]);
+        }
     }
+    assert!(!room.path("f").exists());
 }
 
 /// Sends a signal to a program of ours.
@@ -347,10 +357,57 @@ fn a_build_that_waits_for_keys_is_interrupted_at_once() {
     use std::os::unix::process::ExitStatusExt;
     let room = Room::new();
     let mut child = room.spawn(["build", "-o", "f"]);
+    // Held, as waiting for the program would close it, and then there are no more keys.
+    let input = child.stdin.take();
     thread::sleep(std::time::Duration::from_millis(300));
     signal(&child, "INT");
     assert_eq!(child.wait().unwrap().signal(), Some(2));
+    drop(input);
     assert!(room.names().is_empty());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_build_from_disk_leaves_nothing_there_when_it_is_interrupted() {
+    use std::io::Write;
+    use std::os::unix::process::ExitStatusExt;
+    let room = Room::new();
+    for name in ["INT", "TERM", "HUP"] {
+        let mut child = room.spawn(["build", "-o", "f", "--max-memory", "1M"]);
+        let mut input = child.stdin.take().unwrap();
+        input.write_all(&numbers(0..600_000)).unwrap();
+        while !room
+            .names()
+            .iter()
+            .any(|name| name.starts_with(".tamis-spill"))
+        {
+            assert!(child.try_wait().unwrap().is_none(), "it has ended too soon");
+        }
+        signal(&child, name);
+        assert!(child.wait().unwrap().signal().is_some());
+        assert!(room.names().is_empty(), "{:?}", room.names());
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_disk_without_room_for_the_hashes_is_exit_code_4() {
+    let room = Room::new();
+    room.put("keys.txt", numbers(0..600_000));
+    // No file of more than 1 KiB: the disk is full for the hashes.
+    let script = "trap '' XFSZ; ulimit -f 1; exec \"$0\" build keys.txt -o f --max-memory 1M";
+    let ran = Process::new("sh")
+        .args([
+            "-c".as_ref(),
+            script.as_ref(),
+            cargo_bin!("tamis").as_os_str(),
+        ])
+        .current_dir(room.0.path())
+        .output();
+    Ran(ran.unwrap())
+        .exits(4)
+        .complains(&["f: the hashes cannot be kept", "too large"]);
+    assert_eq!(room.names(), ["keys.txt"]);
 }
 
 #[test]

@@ -13,9 +13,10 @@ use common::{Room, numbers};
 /// That a filter built by these arguments holds exactly the keys that the library says.
 #[track_caller]
 fn holds<K: Key>(room: &Room, args: &[&str], keys: &[K]) {
-    let build = [&["build", "-o", "f", "--force", "--fpr", "1e-9"], args].concat();
+    let kind = "binary_fuse32:fpr=1e-9";
+    let build = [&["build", "-o", "f", "--force", "--kind", kind], args].concat();
     room.run(&build).exits(0).says_nothing();
-    let config = Config::new(0).of_kind("binary_fuse32").fpr(1e-9);
+    let config: Config = kind.parse().unwrap();
     let expected: Keyed<AnyFilter> = Keyed::build(&config, keys).unwrap();
     assert!(room.get("f") == expected.to_bytes(), "{args:?}");
 }
@@ -211,7 +212,7 @@ fn compressed_files_are_read_as_they_are() {
             .complains(&["cut: "]);
     }
     assert!(!room.path("g").exists());
-    room.put("f.zst", &zstd::encode_all(&expected[..], 1).unwrap());
+    room.put("f.zst", zstd::encode_all(&expected[..], 1).unwrap());
     room.run(["check", "f.zst", "keys.txt"])
         .exits(0)
         .prints(&keys);
@@ -221,10 +222,10 @@ fn compressed_files_are_read_as_they_are() {
 #[test]
 fn several_files_are_one_set() {
     let room = Room::with_filter(&numbers(0..300));
-    room.put("a", &numbers(0..100));
-    room.put("b", &numbers(50..200));
+    room.put("a", numbers(0..100));
+    room.put("b", numbers(50..200));
     let args = ["build", "a", "b", "-", "-o", "-"];
-    room.feed(&numbers(200..300), args)
+    room.feed(numbers(200..300), args)
         .exits(0)
         .prints(room.get("keys.tamis"));
     room.put("no_end", b"7");
@@ -348,7 +349,7 @@ mod parquet_files {
             .exits(4)
             .complains(&["no Parquet file"]);
         room.feed(
-            &room.get("t.parquet"),
+            room.get("t.parquet"),
             ["build", "-o", "g", "--column", "id"],
         )
         .exits(2)

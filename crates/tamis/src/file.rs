@@ -46,6 +46,12 @@ pub(crate) fn replace(
     directory.sync()
 }
 
+/// Replaces a file by these bytes, as a filter's is replaced. For the program, which writes other files too.
+#[doc(hidden)]
+pub fn replace_file(path: impl AsRef<Path>, bytes: &[u8]) -> io::Result<()> {
+    replace(path.as_ref(), false, |out| out.write_all(bytes))
+}
+
 /// Writes in pieces, and stops before one when told to.
 pub(crate) struct Stoppable<W, S> {
     pub(crate) out: W,

@@ -333,6 +333,16 @@ impl<F: Stored> Keyed<F> {
         Keyed::open_shared(&read_aligned(input, 0)?, None)
     }
 
+    /// As [`read_from`](Keyed::read_from), for a file whose secret is kept elsewhere; a file with a known hashing must
+    /// agree.
+    ///
+    /// # Errors
+    ///
+    /// [`DecodeError`], also when the secret is not the right one.
+    pub fn read_from_with(input: impl Read, hashing: &Hashing) -> Result<Keyed<F>, DecodeError> {
+        Keyed::open_shared(&read_aligned(input, 0)?, Some(hashing))
+    }
+
     pub(crate) fn open_shared(
         bytes: &Bytes,
         given: Option<&Hashing>,

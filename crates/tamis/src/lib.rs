@@ -79,6 +79,8 @@ pub use error::{
     BuildError, BuildErrorKind, DecodeError, DecodeErrorKind, Full, FullKind, MergeError,
     MergeErrorKind,
 };
+#[doc(hidden)]
+pub use file::replace_file;
 pub use filter::{Count, Filter, Insert, Kind, Merge, Remove};
 pub use format::{Decoder, Encoder, ParamValue, looks_like_filter};
 pub use key::{Hashing, Key};

@@ -13,7 +13,7 @@ use crate::input::{Files, InputArgs};
 use crate::progress::Progress;
 use crate::secret::Secret;
 use crate::target::{self, Target};
-use crate::{choice, interrupt, output};
+use crate::{choice, interrupt, output, units};
 
 /// Make a filter of a list of keys
 ///
@@ -25,14 +25,18 @@ use crate::{choice, interrupt, output};
 /// Before the file takes its name it is opened again from its bytes, and every key is looked up in it. A file of that
 /// name is replaced wholly or not at all.
 ///
-/// Without --kind the filter is a `binary_fuse8`, 16 or 32, whichever reaches the rate. If there is to be room for
-/// more keys than are given (--capacity), it is a `split_block`, which takes insertions.
+/// Without --kind the filter is of the kind that `tamis advise --static` ranks first for about as many keys and the rate
+/// (their number to a factor of 8, the rate to a factor of 2). If there is to be room for more keys than are given
+/// (--capacity), it is what `tamis advise` ranks first, which takes insertions. --verbose tells which, and why.
 ///
 /// Eight bytes per key are held until all are known, and about as much again while the filter is built. Where that is
-/// more than --max-memory, keys go into the filter as they come, if its kind takes insertions; their number is counted in
-/// a first pass over the files, or is --capacity, or the filter is one that grows. Then keys of kinds that remove or
-/// count are inserted as often as they come, and of a great many keys only a sample of a million is looked up at the
-/// end.
+/// more than --max-memory, the hashes wait on disk, beside the output or in --temp-dir, eight bytes per key; the filter
+/// is then a `binary_fuse8`, 16 or 32, whichever reaches the rate, unless --kind names one that inserts, or --capacity
+/// wants one. Building from disk takes 16 MiB and the filter twice, and more shards where the memory is short.
+///
+/// Kinds that insert take keys as they come where these are more than --max-memory holds; their number is counted in a
+/// first pass over the files, or is --capacity, or the filter is one that grows. Then keys of kinds that remove or count
+/// are inserted as often as they come, and of a great many keys only a sample of a million is looked up at the end.
 #[derive(clap::Args)]
 #[command(before_help = "Examples:
   tamis build blocklist.txt -o blocklist.tamis
@@ -50,7 +54,7 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 
-    /// The kind of filter, with its parameters if any: kind:param=value,… (see `tamis kinds`)
+    /// The kind of filter, with its parameters if any: kind:param=value,… (see `tamis kinds`) [default: as advised]
     #[arg(short, long, default_value = "", hide_default_value = true)]
     kind: Config,
 
@@ -59,7 +63,7 @@ pub(crate) struct Args {
     fpr: Option<f64>,
 
     /// Make room for this many keys, if they are more than are given
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = units::keys)]
     capacity: Option<u64>,
 
     /// How many threads read files, sort, build and verify [default: as many as there are]
@@ -67,8 +71,12 @@ pub(crate) struct Args {
     threads: Option<u16>,
 
     /// Take no more memory than about this: bytes, or with K, M, G or T
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     max_memory: Option<u64>,
+
+    /// Where hashes wait that --max-memory has no room for [default: beside the output]
+    #[arg(long, value_name = "DIR")]
+    temp_dir: Option<PathBuf>,
 
     /// The seed of the key hash
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -109,25 +117,6 @@ fn fpr(text: &str) -> Result<f64, String> {
     }
 }
 
-/// A number of bytes, by powers of 1024.
-fn size(text: &str) -> Result<u64, String> {
-    let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
-    let unit = match text[digits.len()..].to_ascii_uppercase().as_str() {
-        "" | "B" => 0,
-        "K" | "KB" | "KIB" => 10,
-        "M" | "MB" | "MIB" => 20,
-        "G" | "GB" | "GIB" => 30,
-        "T" | "TB" | "TIB" => 40,
-        _ => return Err("expected bytes, or a number with K, M, G or T".to_string()),
-    };
-    let number: u64 = digits
-        .parse()
-        .map_err(|_| "expected bytes, or a number with K, M, G or T".to_string())?;
-    number
-        .checked_mul(1 << unit)
-        .ok_or_else(|| "that is more memory than can be addressed".to_string())
-}
-
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let mut config = args.kind.clone();
     if let Some(fpr) = args.fpr {
@@ -153,12 +142,13 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         config: config.threads(threads),
         hashing,
         max_memory: args.max_memory,
+        directory: args.temp_dir.clone().unwrap_or_else(|| target.directory()),
         target: target.name(),
     };
     let gathered = gather.run(&mut progress)?;
+    let why = gathered.why;
     progress.stage("verifying");
-    let filter = target::verified(gathered.filter, &gathered.hashes, threads, &target.name())?;
-    drop(gathered.hashes);
+    let filter = gathered.verified(threads, &target.name())?;
     progress.stage("writing");
     target.write(&filter)?;
     progress.clear();
@@ -167,6 +157,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         output::json(&json!({
             "file": target.name(),
             "kind": filter.filter().name(),
+            "why": why,
             "keys": filter.filter().len(),
             "capacity": filter.capacity(),
             "requested_fpr": filter.requested_fpr(),
@@ -179,28 +170,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     if args.verbose || io::stderr().is_terminal() {
         let summary = target::summary(&filter);
         failure::say(&format!("{}: {summary}", target.name()));
+        if let Some(why) = why {
+            let kind = filter.filter().name();
+            failure::say(&format!("{}: `{kind}` was chosen: {why}", target.name()));
+        }
     }
     Ok(ExitCode::SUCCESS)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_are_powers_of_1024() {
-        for (text, bytes) in [
-            ("0", 0),
-            ("512", 512),
-            ("4k", 4096),
-            ("2MiB", 2 << 20),
-            ("3G", 3 << 30),
-            ("1T", 1 << 40),
-        ] {
-            assert_eq!(size(text), Ok(bytes), "{text}");
-        }
-        for bad in ["", "G", "-1", "1.5G", "4X", "99999999999T", "1 é"] {
-            assert!(size(bad).is_err(), "{bad}");
-        }
-    }
 }

@@ -12,8 +12,8 @@ use crate::failure::{self, Failure};
 
 use crate::input::{Files, InputArgs, Purpose, Source};
 
-use crate::secret::{self, Secret};
-use crate::{choice, output};
+use crate::secret::{self, SecretArgs};
+use crate::{choice, output, units};
 
 /// Print the records whose key may be in the filter
 ///
@@ -22,8 +22,9 @@ use crate::{choice, output};
 /// printed always. Of a Parquet file the values of the column are printed, a line each. With --kmer a sequence passes if
 /// one of its k-mers may be in the filter, or as many as --share says.
 ///
-/// FILTER is a file made by `tamis build`, or a list of keys, of which a filter is built on the spot as `tamis build`
-/// would; -0, --hex and --int hold for the list too. A damaged filter is an error, never taken for a list.
+/// FILTER is a file made by `tamis build`, or a list of keys, of which a `binary_fuse8` is built on the spot, the fastest
+/// of those that err less than once in 256; -0, --hex and --int hold for the list too. A damaged filter is an error,
+/// never taken for a list.
 ///
 /// Exit code 0 if some record passed, 1 if none did.
 #[derive(clap::Args)]
@@ -63,12 +64,11 @@ pub(crate) struct Args {
     exact: Option<PathBuf>,
 
     /// The share of a sequence's k-mers that must be in the filter, from 0 to 1 [default: any one]
-    #[arg(long, value_name = "SHARE", requires = "kmer", value_parser = share)]
+    #[arg(long, value_name = "SHARE", requires = "kmer", value_parser = units::share)]
     share: Option<f64>,
 
-    /// The filter's secret, where it is not in its file: `file:PATH` or `env:NAME`
-    #[arg(long, value_name = "SOURCE")]
-    secret: Option<Secret>,
+    #[command(flatten)]
+    secret: SecretArgs,
 
     /// Print only how many records there are and pass, as JSON
     #[arg(long)]
@@ -76,13 +76,6 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     input: InputArgs,
-}
-
-fn share(text: &str) -> Result<f64, String> {
-    match text.parse() {
-        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
-        _ => Err("expected a number from 0 to 1".to_string()),
-    }
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
@@ -97,7 +90,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         let why = "can be one of the filter, the input and the exact keys; give files' names for the others";
         return Err(Failure::usage("standard input", why));
     }
-    let secret = Secret::known(args.secret.as_ref())?;
+    let secret = args.secret.known()?;
     let filter = filter(source, args, secret.as_ref())?;
     let mut purpose = Purpose::lookup(*filter.hashing());
     let truth = args.exact.as_ref().map(|keys| {
@@ -238,6 +231,9 @@ fn report(args: &Args, filter: &Keyed<AnyFilter>, totals: &Totals) -> Result<(),
     Ok(())
 }
 
+/// A filter that is used once, so it should be built as fast as it is looked up.
+const ON_THE_SPOT: &str = "binary_fuse8";
+
 /// The filter in a file, or of a list of keys.
 fn filter(
     mut source: Source,
@@ -245,7 +241,7 @@ fn filter(
     secret: Option<&Hashing>,
 ) -> Result<Keyed<AnyFilter>, Failure> {
     if source.is_filter()? {
-        return source.filter_under(secret);
+        return source.filter(secret);
     }
     let name = source.name.clone();
     if source.is_empty()? {
@@ -256,7 +252,8 @@ fn filter(
     }
     let hashing = Hashing::default();
     let mut hashes = args.input.of_list().hashes(source, hashing)?;
-    choice::build(&Config::new(0), hashing, &mut hashes).map_err(|e| Failure::build(name, &e))
+    let config = Config::new(0).of_kind(ON_THE_SPOT);
+    choice::build(&config, hashing, &mut hashes).map_err(|e| Failure::build(name, &e))
 }
 
 /// A true list of keys, by two hashes of each.

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use tamis::{AnyFilter, Bloom, Estimate, Filter, Keyed, Kind};
+use tamis::{AnyFilter, Bloom, Estimate, Filter, Hashing, Keyed, Kind};
 
 use crate::failure::Failure;
 use crate::input::Source;
 use crate::output;
+use crate::secret::SecretArgs;
 
 /// Estimate how many keys two sets have, in common and apart, from their filters
 ///
@@ -31,12 +32,17 @@ pub(crate) struct Args {
     /// Another
     theirs: PathBuf,
 
+    #[command(flatten)]
+    secret: SecretArgs,
+
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
+    let secret = args.secret.known()?;
+    let open = |path| open(path, secret.as_ref());
     let (ours, theirs) = (open(&args.ours)?, open(&args.theirs)?);
     let name = args.theirs.display();
     if !ours.1.hashing().agrees_with(theirs.1.hashing()) {
@@ -130,9 +136,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn open(path: &Path) -> Result<(String, Keyed<AnyFilter>), Failure> {
+fn open(path: &Path, secret: Option<&Hashing>) -> Result<(String, Keyed<AnyFilter>), Failure> {
     let source = Source::open(Some(path))?;
-    Ok((source.name.clone(), source.filter()?))
+    Ok((source.name.clone(), source.filter(secret)?))
 }
 
 fn bloom((name, keyed): &(String, Keyed<AnyFilter>)) -> Result<&Bloom, Failure> {

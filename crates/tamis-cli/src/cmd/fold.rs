@@ -8,6 +8,7 @@ use tamis::{AnyFilter, BuildError, Config, Filter, KINDS, Keyed};
 
 use crate::failure::{self, Failure};
 use crate::input::Source;
+use crate::secret::SecretArgs;
 use crate::target::Target;
 use crate::{output, units};
 
@@ -42,6 +43,9 @@ pub(crate) struct Args {
     #[arg(short, long)]
     force: bool,
 
+    #[command(flatten)]
+    secret: SecretArgs,
+
     /// Tell what was made as JSON on standard output
     #[arg(long)]
     json: bool,
@@ -51,7 +55,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let target = Target::of(&args.output, args.force, args.json)?;
     let source = Source::open(Some(&args.filter))?;
     let name = source.name.clone();
-    let keyed = source.filter()?;
+    let keyed = source.filter(args.secret.known()?.as_ref())?;
     let mut halves = 0;
     let mut small = keyed.filter().clone();
     while args.fpr.is_some() || halves < args.times.unwrap_or(1) {

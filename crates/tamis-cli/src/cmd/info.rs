@@ -9,6 +9,7 @@ use tamis::{Filter, Hashing, ParamValue};
 
 use crate::failure::Failure;
 use crate::input::Source;
+use crate::secret::SecretArgs;
 use crate::{health, output};
 
 /// Tell what is in a filter file, and whether it is in good health
@@ -23,6 +24,9 @@ pub(crate) struct Args {
     /// The filter file; - for standard input
     file: PathBuf,
 
+    #[command(flatten)]
+    secret: SecretArgs,
+
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -31,7 +35,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let source = Source::open(Some(&args.file))?;
     let name = source.name.clone();
-    let keyed = source.filter()?;
+    let keyed = source.filter(args.secret.known()?.as_ref())?;
     let warnings = health::warnings(&keyed);
     let (filter, hashing) = (keyed.filter(), keyed.hashing());
     let (keys, bytes) = (filter.len(), keyed.file_len());

@@ -8,6 +8,7 @@ use tamis::Filter;
 
 use crate::failure::{self, Failure};
 use crate::input::Source;
+use crate::secret::SecretArgs;
 use crate::target::Target;
 use crate::{health, output};
 
@@ -35,6 +36,9 @@ pub(crate) struct Args {
     #[arg(short, long)]
     force: bool,
 
+    #[command(flatten)]
+    secret: SecretArgs,
+
     /// Tell what was made as JSON on standard output
     #[arg(long)]
     json: bool,
@@ -45,11 +49,12 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let [first, others @ ..] = args.filters.as_slice() else {
         return Err(Failure::usage("merge", "needs two filters at least"));
     };
-    let mut union = Source::open(Some(first))?.filter()?;
+    let secret = args.secret.known()?;
+    let mut union = Source::open(Some(first))?.filter(secret.as_ref())?;
     for path in others {
         let source = Source::open(Some(path))?;
         let name = source.name.clone();
-        let other = source.filter()?;
+        let other = source.filter(secret.as_ref())?;
         union.merge(&other).map_err(|e| Failure::usage(name, e))?;
     }
     target.write(&union)?;

@@ -12,7 +12,7 @@ use crate::failure::{self, Failure};
 use crate::gather::each_batch;
 use crate::input::{Files, InputArgs, Purpose};
 use crate::progress::Progress;
-use crate::secret::Secret;
+use crate::secret::SecretArgs;
 use crate::{interrupt, output, target};
 
 /// Remove keys from a filter file
@@ -34,9 +34,8 @@ pub(crate) struct Args {
     #[arg(value_name = "KEYS")]
     keys: Vec<PathBuf>,
 
-    /// The filter's secret, where it is not in its file: `file:PATH` or `env:NAME`
-    #[arg(long, value_name = "SOURCE")]
-    secret: Option<Secret>,
+    #[command(flatten)]
+    secret: SecretArgs,
 
     /// Tell what was removed also where standard error is no terminal
     #[arg(long)]
@@ -53,7 +52,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let files = Files::new(&args.keys)?;
     interrupt::watch();
-    let (place, mut filter) = Place::open(&args.filter, args.secret.as_ref())?;
+    let (place, mut filter) = Place::open(&args.filter, &args.secret)?;
     let kind = change::kind_of(&filter)?;
     let hashing = *filter.hashing();
     let Some(remove) = filter.filter_mut().as_remove() else {

@@ -13,7 +13,9 @@ use tamis::{AnyFilter, Config, Filter, KINDS, Keyed, KindInfo, math};
 use super::bench::{Keys, Measured, measure};
 use crate::failure::Failure;
 use crate::input::Source;
-use crate::{health, output, units};
+use crate::secret::SecretArgs;
+use crate::target::Target;
+use crate::{health, interrupt, output, units};
 use draw::{Series, escape, short_rate};
 
 /// Write a page with charts: what each kind takes at each rate, how fast it is here, and how your filter is
@@ -46,6 +48,9 @@ pub(crate) struct Args {
     #[arg(short, long)]
     force: bool,
 
+    #[command(flatten)]
+    secret: SecretArgs,
+
     /// Print the figures as JSON in place of the page, or beside it if that goes to a file
     #[arg(long)]
     json: bool,
@@ -65,11 +70,11 @@ struct Row {
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let to_file = args.output != Path::new("-");
-    let name = args.output.display().to_string();
-    if to_file && args.output.exists() && !args.force {
-        return Err(Failure::usage(name, "the file exists; --force replaces it"));
-    }
+    let target = match args.output == Path::new("-") {
+        true => Target::Stdout,
+        false => Target::of(&args.output, args.force, args.json)?,
+    };
+    let to_file = matches!(target, Target::File { .. });
     if !(args.fpr > 0.0 && args.fpr < 1.0) || args.keys == 0 {
         let why = "a rate above 0 and below 1, and one key at least, are needed";
         return Err(Failure::usage("report", why));
@@ -77,19 +82,20 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let filter = match &args.filter {
         Some(path) => {
             let source = Source::open(Some(path))?;
-            Some((source.name.clone(), source.filter()?))
+            Some((
+                source.name.clone(),
+                source.filter(args.secret.known()?.as_ref())?,
+            ))
         }
         None => None,
     };
+    interrupt::watch();
     let rows = rows(args)?;
-    if to_file {
-        let page = page(args, &rows, filter.as_ref());
-        std::fs::write(&args.output, page).map_err(|e| Failure::io(name, e))?;
+    if to_file || !args.json {
+        target.write_bytes(page(args, &rows, filter.as_ref()).as_bytes())?;
     }
     if args.json {
         output::json(&as_json(args, &rows, filter.as_ref()))?;
-    } else if !to_file {
-        output::write(page(args, &rows, filter.as_ref()).as_bytes())?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -10,7 +10,7 @@ use crate::failure::{self, Failure};
 use crate::gather::each_batch;
 use crate::input::{Files, InputArgs, Purpose, Source};
 use crate::progress::Progress;
-use crate::secret::Secret;
+use crate::secret::SecretArgs;
 use crate::{output, target};
 
 /// Verify filter files: every checksum, every field, and that keys are held
@@ -32,9 +32,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "KEYS")]
     keys: Option<PathBuf>,
 
-    /// The filters' secret, where it is not in their files: `file:PATH` or `env:NAME`
-    #[arg(long, value_name = "SOURCE")]
-    secret: Option<Secret>,
+    #[command(flatten)]
+    secret: SecretArgs,
 
     /// Print nothing: the exit code tells
     #[arg(short, long)]
@@ -106,8 +105,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
 
 /// A filter, and how many keys it should hold and does not.
 fn verify(args: &Args, path: &Path, keys: &[PathBuf]) -> Result<(Keyed<AnyFilter>, u64), Failure> {
-    let secret = Secret::known(args.secret.as_ref())?;
-    let filter = Source::open(Some(path))?.filter_under(secret.as_ref())?;
+    let secret = args.secret.known()?;
+    let filter = Source::open(Some(path))?.filter(secret.as_ref())?;
     let (mut missing, mut found) = (0, Vec::new());
     if !keys.is_empty() {
         let files = Files::new(keys)?;

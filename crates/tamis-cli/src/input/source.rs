@@ -102,28 +102,15 @@ impl Source {
         Ok(self.compressed)
     }
 
-    /// Opens the filter that this is, verifying everything.
-    pub(crate) fn filter(self) -> Result<Keyed<AnyFilter>, Failure> {
-        self.filter_under(None)
-    }
-
-    /// As [`filter`](Source::filter), for a file whose secret is kept elsewhere.
-    pub(crate) fn filter_under(
-        mut self,
-        secret: Option<&Hashing>,
-    ) -> Result<Keyed<AnyFilter>, Failure> {
+    /// Opens the filter that this is, verifying everything; under the secret, where that is kept elsewhere.
+    pub(crate) fn filter(mut self, secret: Option<&Hashing>) -> Result<Keyed<AnyFilter>, Failure> {
         self.peek()?;
         // By its path the library knows how much memory to take at once.
         let opened = match (self.regular_path(), secret) {
             (Some(path), None) => Keyed::load(path),
             (Some(path), Some(secret)) => Keyed::load_with(path, secret),
             (None, None) => Keyed::read_from(self.head.chain(self.rest)),
-            (None, Some(secret)) => {
-                let mut bytes = Vec::new();
-                let read = self.head.chain(self.rest).read_to_end(&mut bytes);
-                read.map_err(|e| Failure::io(&self.name, e))?;
-                Keyed::open_with(bytes, secret)
-            }
+            (None, Some(secret)) => Keyed::read_from_with(self.head.chain(self.rest), secret),
         };
         opened.map_err(|e| Failure::decode(self.name, &e))
     }

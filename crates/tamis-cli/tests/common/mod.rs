@@ -31,11 +31,27 @@ impl Room {
         room
     }
 
+    /// Makes the filter NAME of these numbers.
+    pub(crate) fn filter(&self, name: &str, keys: std::ops::Range<u32>, args: &[&str]) {
+        let build = ["build", "-o", name, "--force"];
+        self.feed(numbers(keys), build.iter().chain(args)).exits(0);
+    }
+
+    /// A file that starts as a filter and is damaged, for exit code 3.
+    pub(crate) fn damaged(&self) -> &'static str {
+        self.filter("whole", 0..10, &["--kind", "bloom"]);
+        let mut bytes = self.get("whole");
+        let last = bytes.len() - 1;
+        bytes[last / 2] ^= 1;
+        self.put("damaged", bytes);
+        "damaged"
+    }
+
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
-    pub(crate) fn put(&self, name: &str, bytes: &[u8]) {
+    pub(crate) fn put(&self, name: &str, bytes: impl AsRef<[u8]>) {
         fs::write(self.path(name), bytes).unwrap();
     }
 
@@ -60,15 +76,16 @@ impl Room {
     }
 
     pub(crate) fn run<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Ran {
-        self.feed(b"", args)
+        self.feed("", args)
     }
 
     pub(crate) fn feed<A: AsRef<OsStr>>(
         &self,
-        input: &[u8],
+        input: impl AsRef<[u8]>,
         args: impl IntoIterator<Item = A>,
     ) -> Ran {
         let mut command = self.command();
+        let input = input.as_ref().to_vec();
         Ran(command.args(args).write_stdin(input).output().unwrap())
     }
 
@@ -102,16 +119,22 @@ impl Ran {
         self
     }
 
-    /// One line on standard error, in the program's form, that contains every one of these.
+    /// Standard error has only lines in the program's form, and contains every one of these.
     #[track_caller]
-    pub(crate) fn complains(self, parts: &[&str]) -> Ran {
+    pub(crate) fn says(self, parts: &[&str]) -> Ran {
         let said = self.stderr();
-        assert!(said.starts_with("tamis: "), "{said}");
-        assert_eq!(said.lines().count(), 1, "{said}");
+        assert!(said.lines().all(|l| l.starts_with("tamis: ")), "{said}");
         for part in parts {
             assert!(said.contains(part), "no {part:?} in {said}");
         }
         self
+    }
+
+    /// As [`says`](Ran::says), and in one line.
+    #[track_caller]
+    pub(crate) fn complains(self, parts: &[&str]) -> Ran {
+        assert_eq!(self.stderr().lines().count(), 1, "{}", self.stderr());
+        self.says(parts)
     }
 
     #[track_caller]
@@ -128,6 +151,7 @@ impl Ran {
         String::from_utf8(self.0.stdout.clone()).unwrap()
     }
 
+    #[track_caller]
     pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.0.stdout).unwrap()
     }

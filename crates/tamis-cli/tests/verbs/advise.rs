@@ -1,6 +1,6 @@
 use tamis::{KINDS, KindInfo};
 
-use crate::room::Room;
+use crate::common::Room;
 
 const BASE: [&str; 5] = ["advise", "--keys", "20k", "--fpr", "0.01"];
 

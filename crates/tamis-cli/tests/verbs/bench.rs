@@ -1,6 +1,6 @@
 use tamis::KINDS;
 
-use crate::room::{Room, numbers};
+use crate::common::{Room, numbers};
 
 #[test]
 fn every_kind_is_measured_on_the_users_keys() {
@@ -71,6 +71,12 @@ fn what_cannot_be_measured_is_told_apart() {
     room.damaged();
     let fuse = ["bench", "keys.txt", "--rounds", "1", "--fpr", "1e-7"];
     room.run(fuse).exits(0).says(&["binary_fuse8: "]);
+    // A table as large as that cannot be had; nothing else was to be measured.
+    let large = "bloom:capacity=18446744073709551615";
+    let none = ["bench", "keys.txt", "--rounds", "1", "--kind", large];
+    room.run(none).exits(1).says(&["bloom: "]);
+    let json = room.run(none.iter().chain(&["--json"])).exits(1).json();
+    assert!(json["kinds"][0]["error"].is_string(), "{json}");
     for (args, code) in [
         (&["bench", "keys.txt", "--kind", "cukoo"][..], 2),
         (&["bench", "keys.txt", "--kind", "binary_fuse8:fpr=1e-7"], 2),

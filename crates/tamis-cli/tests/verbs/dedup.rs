@@ -1,6 +1,6 @@
 use std::collections::HashSet;
 
-use crate::room::{Room, numbers};
+use crate::common::{Room, numbers};
 
 fn repeated() -> Vec<u8> {
     [numbers(0..3000), numbers(1000..4000), numbers(0..10)].concat()

@@ -1,6 +1,6 @@
 use serde_json::Value;
 
-use crate::room::Room;
+use crate::common::Room;
 
 fn room() -> Room {
     let room = Room::new();

@@ -4,7 +4,7 @@ use std::process::{Command as Process, Stdio};
 
 use assert_cmd::cargo_bin;
 
-use crate::room::{Room, numbers};
+use crate::common::{Room, numbers};
 
 /// The verbs, from the program itself.
 fn verbs() -> Vec<String> {

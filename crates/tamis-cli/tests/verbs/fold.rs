@@ -1,6 +1,6 @@
 use tamis::KINDS;
 
-use crate::room::{Room, numbers};
+use crate::common::{Room, numbers};
 
 #[test]
 fn a_folded_filter_holds_every_key_in_half_the_bytes() {

@@ -1,6 +1,6 @@
 use tamis::{AnyFilter, Config, Hashing, Keyed};
 
-use crate::room::Room;
+use crate::common::Room;
 
 #[test]
 fn the_fill_and_who_knows_the_seed_are_told() {

@@ -1,6 +1,6 @@
 use tamis::KINDS;
 
-use crate::room::Room;
+use crate::common::Room;
 
 #[test]
 fn the_table_says_what_the_library_says() {

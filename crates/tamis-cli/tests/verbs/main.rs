@@ -4,6 +4,8 @@
 
 mod advise;
 mod bench;
+#[path = "../common/mod.rs"]
+mod common;
 mod dedup;
 mod diff;
 mod every;
@@ -13,4 +15,4 @@ mod kinds;
 mod manual;
 mod merge;
 mod report;
-mod room;
+mod secret;

@@ -1,6 +1,6 @@
 //! `completions` and `man`.
 
-use crate::room::Room;
+use crate::common::Room;
 
 #[test]
 fn every_shell_has_a_script_that_knows_every_verb() {

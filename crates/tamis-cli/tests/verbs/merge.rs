@@ -1,6 +1,6 @@
 use tamis::KINDS;
 
-use crate::room::{Room, numbers};
+use crate::common::{Room, numbers};
 
 #[test]
 fn every_kind_that_merges_holds_the_keys_of_both() {

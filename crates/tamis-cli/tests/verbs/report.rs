@@ -1,6 +1,6 @@
 use tamis::KINDS;
 
-use crate::room::Room;
+use crate::common::{Ran, Room};
 
 /// Every element that is opened is closed, in order; what is in between counts for nothing.
 fn is_well_formed(page: &str) {
@@ -71,6 +71,26 @@ fn an_overfull_filter_is_called_so_and_a_page_goes_to_standard_output() {
     let page = room.run(["report", "f", "--keys", "500"]).exits(0).stdout();
     assert!(page.contains("class=\"warn\">over capacity"), "{page}");
     assert!(page.ends_with("</html>\n"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_page_that_cannot_be_written_whole_leaves_the_old_one() {
+    let room = Room::new();
+    room.put("page.html", "old");
+    let script = "trap '' XFSZ; ulimit -f 1; exec \"$0\" report --keys 100 -o page.html --force";
+    let tamis = assert_cmd::cargo_bin!("tamis");
+    let ran = std::process::Command::new("sh")
+        .args(["-c".as_ref(), script.as_ref(), tamis.as_os_str()])
+        .current_dir(room.path(""))
+        .output();
+    Ran(ran.unwrap()).exits(4).says(&["page.html: "]);
+    assert_eq!(room.get("page.html"), b"old");
+    assert_eq!(room.names(), ["page.html"]);
+    std::fs::create_dir(room.path("dir")).unwrap();
+    room.run(["report", "--keys", "100", "-o", "dir", "--force"])
+        .exits(4)
+        .says(&["dir: not a regular file"]);
 }
 
 #[test]

@@ -24,7 +24,7 @@ mod xor_plus;
 pub use binary_fuse::{BinaryFuse, BinaryFuse8, BinaryFuse16, BinaryFuse32, Fingerprint};
 pub use bloomier::Bloomier;
 pub use compacting::Compacting;
-pub use spill::Spill;
+pub use spill::{Spill, Spilled};
 pub use xor::{Xor, Xor8, Xor16, Xor32};
 pub use xor_plus::{XorPlus, XorPlus8, XorPlus16};
 

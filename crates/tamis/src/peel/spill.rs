@@ -66,6 +66,31 @@ pub struct Spill {
     directory: Directory,
 }
 
+/// The hashes that a filter was built from, still on disk; removed when this is dropped.
+#[derive(Debug)]
+pub struct Spilled(Spill);
+
+impl Spilled {
+    /// Lets `work` see all hashes, some at a time, in no order.
+    ///
+    /// ```
+    /// use tamis::{BinaryFuse8, Config, Filter, Spill};
+    ///
+    /// let mut spill = Spill::new(&Config::new(0), std::env::temp_dir())?;
+    /// spill.push(0x1234_5678_9ABC_DEF0)?;
+    /// let (filter, hashes) = spill.finish_and_keep::<u8>()?;
+    /// hashes.for_each(|some| assert!(some.iter().all(|&hash| filter.contains(hash))))?;
+    /// # Ok::<(), tamis::BuildError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] when the disk fails.
+    pub fn for_each(&self, mut work: impl FnMut(&[u64])) -> Result<(), BuildError> {
+        (0..FILES).try_for_each(|file| self.0.read(file, &mut work))
+    }
+}
+
 /// The hashes with the same top bits: those in the file, and those that follow them.
 #[derive(Debug)]
 struct Bucket {
@@ -162,7 +187,18 @@ impl Spill {
     /// # Errors
     ///
     /// [`BuildError`] as [`Kind::build`](crate::Kind::build), and when the disk fails.
-    pub fn finish<F: Fingerprint>(mut self) -> Result<BinaryFuse<F>, BuildError> {
+    pub fn finish<F: Fingerprint>(self) -> Result<BinaryFuse<F>, BuildError> {
+        self.finish_and_keep().map(|(filter, _)| filter)
+    }
+
+    /// As [`finish`](Spill::finish), and keeps the hashes, by which the filter can be verified.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] as [`finish`](Spill::finish).
+    pub fn finish_and_keep<F: Fingerprint>(
+        mut self,
+    ) -> Result<(BinaryFuse<F>, Spilled), BuildError> {
         if let Some(error) = self.broken {
             return Err(error);
         }
@@ -172,7 +208,23 @@ impl Spill {
             bucket.buffer = Buf::zeroed(0)?;
         }
         let config = self.config.clone();
-        build::build(&config, &mut self)
+        let filter = build::build(&config, &mut self)?;
+        Ok((filter, Spilled(self)))
+    }
+
+    /// The directory that the files are in: for a program that is stopped, which removes it itself.
+    pub fn directory(&self) -> &Path {
+        &self.directory.0
+    }
+
+    /// Changes what is to be built, now that the number of hashes is known.
+    pub fn set_config(&mut self, config: &Config) {
+        self.config = config.clone();
+    }
+
+    /// How many shards a filter of so many keys has, unless the configuration says otherwise.
+    pub fn shards_for(keys: u64) -> u64 {
+        build::shards_for(keys)
     }
 
     /// Lets `work` see the hashes of a file.
@@ -348,6 +400,27 @@ mod tests {
             let expected = BinaryFuse8::build(&config, &mut hashes.to_vec()).unwrap();
             assert!(bytes(filter) == bytes(expected), "{keys} keys, {config}");
         }
+    }
+
+    #[test]
+    fn what_was_spilled_can_be_seen_again() {
+        let hashes: Vec<u64> = (0..40_000).map(mix64).collect();
+        let directory = tempfile::tempdir().unwrap();
+        let mut spill = Spill::new(&Config::new(0), &directory).unwrap();
+        assert_eq!(spill.directory().parent(), Some(directory.path()));
+        hashes.iter().for_each(|&hash| spill.push(hash).unwrap());
+        let config = Config::new(0).set("shards", 3);
+        spill.set_config(&config);
+        let (filter, kept) = spill.finish_and_keep::<u8>().unwrap();
+        let expected = BinaryFuse8::build(&config, &mut hashes.clone()).unwrap();
+        assert!(bytes(filter) == bytes(expected));
+        let (mut seen, mut sorted) = (Vec::new(), hashes);
+        kept.for_each(|some| seen.extend_from_slice(some)).unwrap();
+        seen.sort_unstable();
+        sorted.sort_unstable();
+        assert!(seen == sorted);
+        drop(kept);
+        assert_eq!(fs::read_dir(&directory).unwrap().count(), 0);
     }
 
     #[test]

@@ -103,7 +103,7 @@ pub(super) enum Round<F: Fingerprint> {
     Failed { skewed: bool, repeats: bool },
 }
 
-fn shards_for(keys: u64) -> u64 {
+pub(in crate::peel) fn shards_for(keys: u64) -> u64 {
     if keys < SHARD_FROM {
         1
     } else {
