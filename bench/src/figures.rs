@@ -351,12 +351,12 @@ mod tests {
     #[test]
     fn a_lookup_is_the_mean_of_three_workloads_in_each_round() {
         let row = &run().rows[0];
-        // absent, present and half are 7, 8, 9 in the first round.
-        assert_eq!(row.lookup(Figure::SINGLE), Some(Samples(vec![8.0, 9.5])));
+        // absent, present and half are 8, 9, 10 in the first round.
+        assert_eq!(row.lookup(Figure::SINGLE), Some(Samples(vec![9.0, 10.5])));
         assert_eq!(row.best_lookup(), row.lookup(Figure::SINGLE));
         assert_eq!(Row::default().lookup(Figure::BATCH), None);
         let reads = row.line_reads(Figure::AbsentBatch).unwrap();
-        assert_eq!(reads.0[0], 10.0 / 15.0);
+        assert_eq!(reads.0[0], 11.0 / 16.0);
     }
 
     #[test]

@@ -93,15 +93,9 @@ fn advised(need: &str, keys: u64, fpr: f64) -> &'static str {
         (words.next()? == need).then_some(())?;
         Some((words.next()?.parse::<f64>().ok()?, words.nth(column)?))
     });
-    // Rates below all rows are for very few keys, or out of reach: the last kind has them, or says so when it is built.
-    let mut kind = CAPPED;
-    for (bits, advised) in rows {
-        kind = advised;
-        if (-bits).exp2() <= fpr {
-            break;
-        }
-    }
-    kind
+    let mut rows = rows.skip_while(|(bits, _)| (-bits).exp2() > fpr);
+    // A Bloom filter reaches any rate that a hash of 64 bits can promise.
+    rows.next().map_or(CAPPED, |(_, kind)| kind)
 }
 
 /// Whether a kind can be built from hashes on disk.
@@ -189,8 +183,8 @@ mod tests {
     }
 
     /// The rows of the table: rates are ½ to the power of these.
-    const BITS: [u32; 22] = [
-        1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 20, 24, 28, 32, 40, 48,
+    const BITS: [u32; 20] = [
+        1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 20, 24, 28, 32,
     ];
 
     /// What is advised for a cell of the table; `-` where nothing is.

@@ -1,4 +1,4 @@
-//! The bumped ribbon filter (BuRR): the smallest filter here, less than 1 % above the lower bound.
+//! The bumped ribbon filter (BuRR): the smallest filter here, 0.4 % above the lower bound at 2⁻⁸.
 //!
 //! # The idea
 //!
@@ -60,7 +60,7 @@ use crate::ribbon::{
 };
 use crate::{math, simd};
 
-/// A static filter of any rate, less than 1 % above the lower bound.
+/// A static filter of any rate: 0.4 % above the lower bound at 2⁻⁸, 1 to 2 % at rates that are no power of two.
 ///
 /// ```
 /// use tamis::{Config, Keyed, RibbonBumped};
@@ -518,7 +518,14 @@ impl Kind for RibbonBumped {
         for row in table.as_chunks::<ROW>().0 {
             layers.push(Layer::decode(input, columns, *row)?);
         }
-        if (input.is_empty() || layers.is_empty()) && listed != input.len() {
+        if input.is_empty() && count > 0 {
+            return Err(DecodeError::invalid(
+                "layers",
+                count,
+                "0 where there are no keys",
+            ));
+        }
+        if layers.is_empty() && listed != input.len() {
             let expected = "all keys where there are no layers";
             return Err(DecodeError::invalid("listed", listed, expected));
         }

@@ -74,6 +74,7 @@ pub use homogeneous::RibbonHomogeneous;
 pub use retrieval::Retrieval;
 pub use standard::Ribbon;
 
+use std::collections::BTreeSet;
 use std::ops::{BitAnd, BitOr, BitXor, Shl, Shr};
 
 use crate::bits::{fastrange, low_mask};
@@ -717,9 +718,13 @@ fn filled<T: Copy>(len: u64, value: T) -> Result<Vec<T>, NoMemory> {
 }
 
 /// The parameter `width`: 64 or 128, or what makes the smaller table of so many keys.
-pub(crate) fn width(config: &Config, keys: usize) -> Result<u32, BuildError> {
-    // Two blocks hold this many, and a wide row needs three.
-    let usual = if keys <= 100 { 64 } else { 128 };
+pub(crate) fn width(config: &Config, hashes: &[u64]) -> Result<u32, BuildError> {
+    // Two blocks hold this many, and a wide row needs three. Repeats do not count.
+    let mut distinct = BTreeSet::new();
+    let many = hashes
+        .iter()
+        .any(|&hash| distinct.insert(hash) && distinct.len() > 100);
+    let usual = if many { 128 } else { 64 };
     let width = config.param::<u32>("width", "64 or 128")?.unwrap_or(usual);
     if width != 64 && width != 128 {
         return Err(BuildError::parameter("width", width, "64 or 128"));

@@ -321,7 +321,7 @@ impl Kind for Ribbon {
 
     fn build(config: &Config, hashes: &mut [u64]) -> Result<Ribbon, BuildError> {
         let (_, fpr) = config.check::<Ribbon>(hashes)?;
-        let width = width(config, hashes.len())?;
+        let width = width(config, hashes)?;
         let rate = Rate::new(Self::NAME, fpr, fpr)?;
         if hashes.is_empty() {
             return Ok(Ribbon {
