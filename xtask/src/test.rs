@@ -2,13 +2,12 @@
 
 use std::process::Command;
 
-use crate::{Failure, browser, cargo, python, root, run, succeeds};
+use crate::{Failure, cargo, python, root, run, succeeds};
 
 pub(crate) fn all() -> Result<(), Failure> {
     rust_tests()?;
     examples()?;
     python_reader()?;
-    browser::check()?;
     fuzz_briefly()
 }
 
