@@ -2,12 +2,13 @@
 
 use std::process::Command;
 
-use crate::{Failure, cargo, python, root, run, succeeds};
+use crate::{Failure, browser, cargo, python, root, run, succeeds};
 
 pub(crate) fn all() -> Result<(), Failure> {
     rust_tests()?;
     examples()?;
     python_reader()?;
+    browser::check()?;
     fuzz_briefly()
 }
 

@@ -30,7 +30,7 @@ pub(super) const COLOURS: usize = 10;
 
 const WIDTH: f64 = 420.0;
 const LEFT: f64 = 42.0;
-const RIGHT: f64 = 276.0;
+const RIGHT: f64 = 262.0;
 const TOP: f64 = 12.0;
 /// What a label needs from the next.
 const LINE: f64 = 13.0;
@@ -141,8 +141,8 @@ pub(super) fn lines(title: &str, series: &[Series<'_>], least: impl Fn(f64) -> f
 /// Two bars a row, the second over the first, of one unit.
 pub(super) fn bars(title: &str, rows: &[(&str, usize, f64, f64)]) -> String {
     const ROW: f64 = 17.0;
-    const START: f64 = 132.0;
-    const END: f64 = 340.0;
+    const START: f64 = 150.0;
+    const END: f64 = 316.0;
     let most = rows.iter().map(|row| row.2.max(row.3)).fold(1.0, f64::max);
     let mut out = format!(
         "<figure><figcaption>{}</figcaption>\n<svg viewBox=\"0 0 {WIDTH} {:.0}\" role=\"img\" aria-label=\"{}\">\n",
