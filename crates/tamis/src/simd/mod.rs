@@ -73,7 +73,8 @@ fn best() -> Level {
 }
 
 /// Turns the processor's extensions off (or on again, as far as there are any) for the whole process, so that a test
-/// can compare the answers. Both give the same bits, so a concurrent call is not disturbed.
+/// can compare the answers. Both give the same bits, so a concurrent call is not disturbed. Without effect in a build for
+/// processors that all have them.
 #[doc(hidden)]
 pub fn force_portable(portable: bool) {
     let level = if portable { Level::Portable } else { best() };
@@ -90,10 +91,17 @@ pub(crate) trait Op {
 }
 
 /// Runs `op` compiled for the best level that this processor has.
-#[inline]
+///
+/// Each level is a function of its own, so that a caller's loop holds a call and no code for processors that it does not
+/// run on. A build for processors that all have AVX2 and BMI2 (`target-cpu`) has no choice to make, and inlines.
+#[inline(always)]
 pub(crate) fn dispatch<O: Op>(op: O) -> O::Out {
     #[cfg(target_arch = "x86_64")]
     {
+        let is_v3 = cfg!(all(target_feature = "avx2", target_feature = "bmi2"));
+        if is_v3 && cfg!(not(target_feature = "avx512f")) {
+            return op.run(bits::Bmi2(()));
+        }
         #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt,fma")]
         fn v3<O: Op>(op: O) -> O::Out {
             op.run(bits::Bmi2(()))
@@ -103,14 +111,19 @@ pub(crate) fn dispatch<O: Op>(op: O) -> O::Out {
         fn v4<O: Op>(op: O) -> O::Out {
             op.run(bits::Avx512(()))
         }
+        #[inline(never)]
+        fn portable<O: Op>(op: O) -> O::Out {
+            op.run(Portable)
+        }
         match level() {
             // SAFETY: `level` has found every feature that `v3` is compiled with, BMI2 among them.
-            Level::V3 => return unsafe { v3(op) },
+            Level::V3 => unsafe { v3(op) },
             // SAFETY: likewise for `v4`.
-            Level::V4 => return unsafe { v4(op) },
-            Level::Portable => {}
+            Level::V4 => unsafe { v4(op) },
+            Level::Portable => portable(op),
         }
     }
+    #[cfg(not(target_arch = "x86_64"))]
     op.run(Portable)
 }
 
