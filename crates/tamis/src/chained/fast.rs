@@ -277,14 +277,15 @@ impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
         let Some(masks) = Self::shrinking(slots, extra) else {
             return plain_insert::<N, REMOVABLE>(block, chain, remainder);
         };
-        let words = N / 8;
-        block[chain as usize / 8] |= 1 << (chain % 8);
+        // Words of the index alone stay as they are.
+        let (first, words) = (Self::HEADER as usize / 64, N / 8);
+        or_word(block, chain as usize / 64, 1 << (chain % 64));
         // First drop the bits that go.
         let (mut dense, mut gone) = ([0; 16], 0);
-        for j in 0..words {
+        for j in first..words {
             let kept = bits.gather(word(block, 8 * j), masks[j]);
             dense[j] = kept >> (gone % 64);
-            if j > 0 {
+            if j > first {
                 dense[j - 1] |= kept << 1 << (63 - gone % 64);
             }
             gone += u64::from(masks[j].count_zeros());
@@ -294,7 +295,7 @@ impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
         let mark = Self::HEADER + found.start;
         let place = Self::HEADER + slots + at * short + at.min(longer);
         let (mut near, mut far) = (0, 0);
-        for j in 0..words {
+        for j in first..words {
             let (after_mark, after_place) = (from(mark, j), from(place, j));
             let here = dense[j] & !after_mark;
             let by_one = dense[j] & after_mark & !after_place;
@@ -307,7 +308,11 @@ impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
             (near, far) = (by_one, by_more);
             block[8 * j..8 * j + 8].copy_from_slice(&moved.to_le_bytes());
         }
-        or_into(block, mark, 1 - found.present);
+        or_word(
+            block,
+            mark as usize / 64,
+            (1 - found.present) << (mark % 64),
+        );
         or_into(block, place + 1, prefix(remainder, width as u32));
         Some(())
     }
@@ -347,12 +352,20 @@ fn from(bit: u64, j: usize) -> u64 {
     if shift < 64 { u64::MAX << shift } else { 0 }
 }
 
-/// Sets up to 57 bits from a position on.
+/// Sets up to 64 bits from a position on, none of them after the block's end.
 #[inline(always)]
 fn or_into<const N: usize>(block: &mut [u8; N], bit: u64, value: u64) {
-    let byte = (bit as usize / 8).min(N - 8);
-    let set = word(block, byte) | value.wrapping_shl((bit - 8 * byte as u64) as u32);
-    block[byte..byte + 8].copy_from_slice(&set.to_le_bytes());
+    let (j, shift) = (bit as usize / 64, bit % 64);
+    or_word(block, j, value << shift);
+    or_word(block, (j + 1).min(N / 8 - 1), value >> 1 >> (63 - shift));
+}
+
+/// Sets bits of word `j`. By whole words, because they have just been written: a load that reaches over two stores, or
+/// over more than one has written, waits until they are in the cache.
+#[inline(always)]
+fn or_word<const N: usize>(block: &mut [u8; N], j: usize, value: u64) {
+    let set = word(block, 8 * j) | value;
+    block[8 * j..8 * j + 8].copy_from_slice(&set.to_le_bytes());
 }
 
 #[cold]
