@@ -129,7 +129,7 @@ struct RunArgs {
     /// No rivals.
     #[arg(long)]
     no_rivals: bool,
-    /// Rounds for each size and rate [default: 5, and 3 from five million keys on; quick: 3].
+    /// Rounds for each size and rate [default: 5, and 3 from a million keys on; quick: 3].
     #[arg(long)]
     rounds: Option<usize>,
     /// Build and look up on this many threads, too [default: 2 at 0.00390625 from a million keys on].

@@ -19,7 +19,7 @@ const LEAST_QUERIES: usize = 1 << 16;
 /// queries differ, since asking twice would find its lines in a cache.
 const PARTS: usize = 4;
 /// A subject whose turn takes longer than this, ns, has no other.
-const PATIENCE: f64 = 5e9;
+const PATIENCE: f64 = 3e9;
 
 /// Runs the plan. `progress` is told what is under way; the second list says who took no part, and why.
 pub(crate) fn run(

@@ -54,7 +54,7 @@ const ONE_PERCENT: f64 = 0.01;
 const EIGHT_BITS: f64 = 1.0 / 256.0;
 const ONE_PER_MILLE: f64 = 0.001;
 /// From this many keys on, three rounds do by default.
-const MANY: usize = 5_000_000;
+const MANY: usize = 1_000_000;
 /// Threads where none are named: what the smallest machines have.
 const THREADS: usize = 2;
 
