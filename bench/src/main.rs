@@ -105,10 +105,10 @@ enum Paper {
 
 #[derive(Args)]
 struct RunArgs {
-    /// Two sizes, one rate, three rounds: less than a minute.
+    /// Two sizes, one rate, up to three rounds: a minute.
     #[arg(long, conflicts_with = "full")]
     quick: bool,
-    /// Every size at every rate: half an hour.
+    /// Every size at every rate, and every round: an hour.
     #[arg(long)]
     full: bool,
     /// Numbers of keys [default: 100000,1000000,10000000; 100000000 takes 6 GiB].
@@ -129,7 +129,8 @@ struct RunArgs {
     /// No rivals.
     #[arg(long)]
     no_rivals: bool,
-    /// Rounds for each size and rate [default: 5, and 3 from a million keys on; quick: 3].
+    /// Rounds for each size and rate [default: up to 5, and up to 3 from a million keys on, while nine
+    /// minutes last; quick: up to 3].
     #[arg(long)]
     rounds: Option<usize>,
     /// Build and look up on this many threads, too [default: 2 at 0.00390625 from a million keys on].
@@ -201,6 +202,7 @@ fn run(args: RunArgs) -> Result<ExitCode, Box<dyn Error>> {
         tasks: plan::tasks(matrix, &named),
         contestants: choose(&args.kinds, &args.rivals, args.no_rivals)?,
         queries,
+        budget: plan::budget(matrix, &named),
         clock: args.clock,
     };
     plan::refuse(&plan.tasks)?;
@@ -359,6 +361,7 @@ fn measure_targets(rounds: usize) -> Result<Run, Box<dyn Error>> {
             tasks: vec![task],
             contestants: contestants.filter(|c| names.contains(&c.name)).collect(),
             queries: 1 << 20,
+            budget: None,
             clock: Clock::Cpu,
         })?;
         all.about.extend(run.about);

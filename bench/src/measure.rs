@@ -18,7 +18,7 @@ const LEAST_QUERIES: usize = 1 << 16;
 /// Lookups are timed in this many parts, and the fastest counts: what slows down one part is not the filter. The parts'
 /// queries differ, since asking twice would find its lines in a cache.
 const PARTS: usize = 4;
-/// A subject whose turn takes longer than this, ns, has no other.
+/// A subject whose turn takes longer than this, ns, has no other; and who is filled as slowly is filled in no other way.
 const PATIENCE: f64 = 3e9;
 
 /// Runs the plan. `progress` is told what is under way; the second list says who took no part, and why.
@@ -32,12 +32,14 @@ pub(crate) fn run(
     };
     let mut absent = Vec::new();
     let mut lines = Lines::new()?;
-    for &Task {
-        shape,
-        rounds,
-        threads,
-    } in &plan.tasks
-    {
+    let start = Instant::now();
+    for (task, share) in plan.tasks.iter().zip(plan::shares(&plan.tasks)) {
+        let &Task {
+            shape,
+            rounds,
+            threads,
+        } = task;
+        let until = plan.budget.map(|budget| start + budget.mul_f64(share));
         let queries = shape.n.clamp(LEAST_QUERIES.min(plan.queries), plan.queries);
         let row = |contestant: &Contestant| Row {
             subject: contestant.name.into(),
@@ -50,10 +52,14 @@ pub(crate) fn run(
         let mut rows: Vec<Row> = plan.contestants.iter().map(row).collect();
         let mut playing = vec![true; rows.len()];
         for round in 0..rounds {
+            let is_late = || round > 0 && until.is_some_and(|until| Instant::now() > until);
+            if is_late() {
+                break;
+            }
             let keys = Keys::new(shape.keys, round as u64, shape.n, queries);
             // Everyone's turn comes at another place in each round, after another neighbour.
             for i in (0..rows.len()).map(|i| (i + round * 5) % plan.contestants.len()) {
-                if !playing[i] {
+                if !playing[i] || is_late() {
                     continue;
                 }
                 let contestant = &plan.contestants[i];
@@ -83,6 +89,8 @@ pub(crate) fn run(
         rows.retain(|row| !row.figures.is_empty());
         run.rows.extend(rows);
     }
+    let took = format!("{:.0} s", start.elapsed().as_secs_f64());
+    run.about.insert("took".into(), took);
     Ok((run, absent))
 }
 
@@ -129,9 +137,11 @@ impl Turn<'_> {
         }
         drop(subject);
 
+        let is_slow = |ns: f64| ns * n as f64 > PATIENCE;
         match &contestant.insert {
             Inserting::Never => {}
             Inserting::AsBuild => self.row.record(Figure::Insert, ns),
+            Inserting::Into(_) if is_slow(ns) => {}
             Inserting::Into(empty) => {
                 let fill = || {
                     let mut subject = empty(n, fpr)?;
@@ -143,7 +153,9 @@ impl Turn<'_> {
                 if black_box(filled?).1 == Some(true) {
                     self.row.record(Figure::Insert, ns);
                 }
-                if let Ask::Words(words) = members {
+                if let Ask::Words(words) = members
+                    && !is_slow(ns)
+                {
                     let fill = || {
                         let mut subject = empty(n, fpr)?;
                         let taken = subject.insert_batch(words);
@@ -156,7 +168,7 @@ impl Turn<'_> {
                 }
             }
         }
-        if self.threads > 1 && self.row.shape.keys == KeyType::U64 {
+        if self.threads > 1 && self.row.shape.keys == KeyType::U64 && !is_slow(ns) {
             self.build_on_threads(copy)?;
         }
         Ok(())
@@ -356,6 +368,7 @@ mod tests {
             }],
             contestants,
             queries: 1000,
+            budget: None,
             clock: Clock::Wall,
         }
     }
@@ -415,6 +428,18 @@ mod tests {
             assert_eq!(row.figures[&figure].0.len(), 3, "{}", figure.name());
         }
         assert_eq!(row.false_negatives, 0);
+    }
+
+    #[test]
+    fn everyone_has_a_turn_however_small_the_budget() {
+        let mut plan = plan(vec![forgetful(false), forgetful(false)]);
+        plan.budget = Some(std::time::Duration::ZERO);
+        let (run, _) = super::run(&plan, |_| {}).unwrap();
+        let turns = run
+            .rows
+            .iter()
+            .map(|row| row.figures[&Figure::Build].0.len());
+        assert_eq!(turns.collect::<Vec<_>>(), [1, 1]);
     }
 
     #[test]

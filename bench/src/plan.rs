@@ -7,7 +7,11 @@
 //! | default | 10⁵ and 10⁶ at 1 %, 2⁻⁸ and 0.1 %; 10⁷ at 2⁻⁸ | 10⁶ at 2⁻⁸ | 10⁶ and 10⁷ at 2⁻⁸ |
 //! | full | all three sizes at all three rates | all three sizes at 2⁻⁸ | everywhere |
 //!
-//! Sizes, rates and types of keys that are named are measured each with each.
+//! Sizes, rates and types of keys that are named are measured each with each, as long as it takes. Where nothing is named,
+//! the quick and the default matrix have a budget of time: everyone has a turn in every table, and further rounds as far
+//! as it goes.
+
+use std::time::Duration;
 
 use crate::clock::Clock;
 use crate::figures::Shape;
@@ -20,6 +24,8 @@ pub(crate) struct Plan {
     pub(crate) contestants: Vec<Contestant>,
     /// The most lookups of a pass.
     pub(crate) queries: usize,
+    /// When further rounds are left out, if ever.
+    pub(crate) budget: Option<Duration>,
     pub(crate) clock: Clock,
 }
 
@@ -57,6 +63,30 @@ const ONE_PER_MILLE: f64 = 0.001;
 const MANY: usize = 1_000_000;
 /// Threads where none are named: what the smallest machines have.
 const THREADS: usize = 2;
+
+/// How long a run of what nobody named may take, a little less than what it promises: the last turn ends later.
+pub(crate) fn budget(matrix: Matrix, named: &Named) -> Option<Duration> {
+    let is_named = !named.sizes.is_empty() || !named.rates.is_empty() || !named.keys.is_empty();
+    match matrix {
+        _ if is_named || named.rounds.is_some() => None,
+        Matrix::Quick => Some(Duration::from_secs(50)),
+        Matrix::Default => Some(Duration::from_secs(540)),
+        Matrix::Full => None,
+    }
+}
+
+/// When each table's further rounds end, as a share of the budget: large sizes have more of it, and what one table leaves
+/// over is the next one's.
+pub(crate) fn shares(tasks: &[Task]) -> Vec<f64> {
+    let weight = |task: &Task| (task.shape.n as f64).sqrt();
+    let all: f64 = tasks.iter().map(weight).sum();
+    let mut until = 0.0;
+    let mut share = |task| {
+        until += weight(task) / all;
+        until
+    };
+    tasks.iter().map(&mut share).collect()
+}
 
 /// The tables to make.
 pub(crate) fn tasks(matrix: Matrix, named: &Named) -> Vec<Task> {
@@ -214,6 +244,24 @@ mod tests {
             assert!(tasks.iter().any(|t| t.shape.keys == KeyType::Strings));
             assert!(tasks.iter().any(|t| t.threads == 2));
         }
+    }
+
+    #[test]
+    fn a_budget_is_shared_out_and_is_of_what_nobody_named() {
+        let nothing = Named::default();
+        let minutes = |matrix| budget(matrix, &nothing).map(|time| time.as_secs() / 60);
+        assert_eq!(
+            [Matrix::Quick, Matrix::Default, Matrix::Full].map(minutes),
+            [Some(0), Some(9), None]
+        );
+        let named = Named {
+            sizes: vec![10],
+            ..Named::default()
+        };
+        assert_eq!(budget(Matrix::Quick, &named), None);
+        let shares = shares(&tasks(Matrix::Default, &nothing));
+        assert!(shares.is_sorted() && (shares[shares.len() - 1] - 1.0).abs() < 1e-9);
+        assert!(shares[0] > 0.01, "{shares:?}");
     }
 
     #[test]
