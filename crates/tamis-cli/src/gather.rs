@@ -281,7 +281,7 @@ impl Gather<'_> {
             .unwrap_or_else(|| self.default_kind().kind)
     }
 
-    fn default_kind(&self) -> choice::Default {
+    fn default_kind(&self) -> choice::Chosen {
         match self.config.get_capacity() {
             0 => choice::default_kind_on_disk(&self.config),
             _ => choice::default_kind_for_a_stream(&self.config),
