@@ -72,11 +72,11 @@ fn complete(fpr: f64) -> Chosen {
     match fuse(fpr) {
         Some((kind, width)) if FUSE_BITS * f64::from(width) <= MOST_SPACE * least => Chosen {
             kind,
-            why: "all keys are there, and it is the fastest; `tamis advise --static` tells others",
+            why: "all keys are there, and it is fast in at most 1.4 times the least space; `tamis advise --static` tells others",
         },
         _ => Chosen {
             kind: "ribbon_bumped",
-            why: "all keys are there, and it is the smallest; `tamis advise --static` tells others",
+            why: "all keys are there, and it takes little more than the least space; `tamis advise --static` tells others",
         },
     }
 }
@@ -86,7 +86,7 @@ fn growing(fpr: f64) -> Chosen {
     let (kind, why) = if SPLIT_BLOCK.contains(&fpr) {
         (
             "split_block",
-            "there is room for more keys, and it is the fastest; `tamis advise` tells others",
+            "there is room for more keys, and it is fast; `tamis advise` tells others",
         )
     } else if fpr < *SPLIT_BLOCK.start() {
         (

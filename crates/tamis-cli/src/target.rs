@@ -33,6 +33,8 @@ impl Target<'_> {
         }
         let target = Target::File { path, force };
         target.refuse_to_overwrite()?;
+        interrupt::saving(|| tamis::check_writable(path))
+            .map_err(|e| Failure::io(target.name(), e))?;
         Ok(target)
     }
 

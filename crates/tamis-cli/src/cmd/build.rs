@@ -13,7 +13,7 @@ use crate::input::{Files, InputArgs};
 use crate::progress::Progress;
 use crate::secret::Secret;
 use crate::target::{self, Target};
-use crate::{choice, interrupt, output, units};
+use crate::{choice, output, units};
 
 /// Make a filter of a list of keys
 ///
@@ -60,7 +60,7 @@ pub(crate) struct Args {
     kind: Config,
 
     /// The false-positive rate at capacity [default: 0.01]
-    #[arg(long, value_name = "RATE", value_parser = fpr, allow_negative_numbers = true)]
+    #[arg(short = 'e', long, value_name = "RATE", value_parser = fpr, allow_negative_numbers = true)]
     fpr: Option<f64>,
 
     /// Make room for this many keys, if they are more than are given
@@ -129,11 +129,20 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     choice::check(&config).map_err(|e| Failure::build("--kind", &e))?;
     let target = Target::of(&args.output, args.force, args.json)?;
     let files = Files::new(&args.keys)?;
+    if files.contain(&args.output) {
+        let why = "the keys are read from this file; choose another name";
+        return Err(Failure::usage(target.name(), why));
+    }
+    if let Some(directory) = &args.temp_dir
+        && let Err(e) = std::fs::read_dir(directory)
+    {
+        let name = format!("--temp-dir {}", directory.display());
+        return Err(Failure::io(name, e));
+    }
     let hashing = match &args.secret {
         Some(secret) => secret.hashing()?,
         None => Hashing::fast(args.seed),
     };
-    interrupt::watch();
 
     let threads = choice::threads(args.threads.map(usize::from));
     let mut progress = Progress::over(files.len());
@@ -167,6 +176,12 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
             "bits_per_key": output::bits_per_key(filter.file_len(), filter.filter().len()),
             "hashing": { "function": hashing.function(), "seed": hashing.seed() },
         }))?;
+    }
+    if filter.filter().is_empty() {
+        let name = target.name();
+        failure::say(&format!(
+            "{name}: warning: there are no keys, so it holds none"
+        ));
     }
     if args.verbose || io::stderr().is_terminal() {
         let summary = target::summary(&filter);

@@ -4,9 +4,12 @@
 //! same values in a CSV file are the same keys. A null is no key; each element of a list is one. Dates and times are the
 //! whole numbers that they are stored as. Fractions are refused: which text of a number would be the key?
 
+use std::cell::Cell;
 use std::fmt::Display;
 use std::fs::File;
 use std::io::Write;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::Once;
 
 use parquet::basic::{ConvertedType, Type};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
@@ -44,7 +47,7 @@ impl Column {
             return Err(Failure::io(&source.name, "this is no Parquet file"));
         }
         let file = File::open(path).map_err(|e| Failure::io(&source.name, e))?;
-        let file = SerializedFileReader::new(file).map_err(|e| Failure::io(&source.name, e))?;
+        let file = guarded(&source.name, || SerializedFileReader::new(file))?;
         let columns = file.metadata().file_metadata().schema_descr().columns();
         let names: Vec<String> = columns.iter().map(|c| c.path().string()).collect();
         let Some(index) = names.iter().position(|known| known == name) else {
@@ -126,6 +129,31 @@ impl Column {
     }
 }
 
+thread_local! {
+    /// Whether a panic of this thread is one that will be told as an error.
+    static GUARDED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Reads something of a file. The library that does so panics at some that are damaged, which is an error like another.
+fn guarded<T>(name: &str, read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, Failure> {
+    static QUIET: Once = Once::new();
+    QUIET.call_once(|| {
+        let told = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if !GUARDED.get() {
+                told(info);
+            }
+        }));
+    });
+    GUARDED.set(true);
+    let read = panic::catch_unwind(AssertUnwindSafe(read));
+    GUARDED.set(false);
+    match read {
+        Ok(read) => read.map_err(|e| Failure::io(name, e)),
+        Err(_) => Err(Failure::io(name, "this Parquet file is damaged")),
+    }
+}
+
 fn show<T: Display>(value: &T, text: &mut Vec<u8>) {
     // Writing to memory does not fail.
     let _ = write!(text, "{value}");
@@ -159,7 +187,8 @@ impl Records for Column {
         self.ends.clear();
         self.keys.clear();
         while self.ends.is_empty() {
-            if !self.read().map_err(|e| Failure::io(&self.keys.name, e))? {
+            let name = self.keys.name.clone();
+            if !guarded(&name, || self.read())? {
                 return Ok(None);
             }
         }
