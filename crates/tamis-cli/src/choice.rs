@@ -253,10 +253,10 @@ mod tests {
         }
     }
 
-    /// Few keys make the overheads of static kinds large, so this is the worst that the rule does; of 10⁵ keys it is
-    /// within 7 % at these rates.
+    /// Few keys make the overheads of static kinds large, so that the rule does worse here than with many: of 10⁵ keys it
+    /// is within 5 %.
     #[test]
-    fn the_rule_is_within_a_quarter_of_what_is_advised() {
+    fn the_rule_is_near_the_first_that_is_advised() {
         let keys = 8000;
         for (fixed, fpr) in [true, false]
             .into_iter()
@@ -269,7 +269,7 @@ mod tests {
             let choices = advise(&needs).unwrap().choices;
             let ours = choices.iter().find(|c| c.kind.name == kind).unwrap();
             let [ours, best] = [ours, &choices[0]].map(|c| c.balance(&needs).unwrap());
-            assert!(ours <= 1.25 * best, "{kind} {fpr}: {ours} {best}");
+            assert!(ours <= 1.15 * best, "{kind} {fpr}: {ours} {best}");
         }
     }
 
