@@ -382,6 +382,32 @@ mod parquet_files {
         .complains(&["give an uncompressed file's name"]);
     }
 
+    #[test]
+    fn what_is_no_key_in_any_one_form_is_refused() {
+        let room = Room::new();
+        let schema = "message m {
+            required fixed_len_byte_array(2) half (FLOAT16);
+            required int96 time;
+            required float share;
+            required int32 price (DECIMAL(9, 2));
+        }";
+        let schema = Arc::new(parse_message_type(schema).unwrap());
+        let file = File::create(room.path("t.parquet")).unwrap();
+        let properties = Arc::new(WriterProperties::builder().build());
+        let out = SerializedFileWriter::new(file, schema, properties);
+        out.unwrap().close().unwrap();
+        for (column, why) in [
+            ("half", "fractions"),
+            ("time", "times of 96 bits"),
+            ("share", "fractions"),
+            ("price", "fractions"),
+        ] {
+            room.run(["build", "t.parquet", "-o", "f", "--column", column])
+                .exits(2)
+                .complains(&["t.parquet: ", column, why]);
+        }
+    }
+
     /// At these bytes, the levels of a list, the library that reads the file panics.
     #[test]
     fn a_damaged_file_is_read_or_refused_and_never_more() {

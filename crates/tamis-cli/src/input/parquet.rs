@@ -2,7 +2,8 @@
 //!
 //! Every value is a key: the bytes of a string or a binary, a whole number in decimal, `true` or `false`; so that the
 //! same values in a CSV file are the same keys. A null is no key; each element of a list is one. Dates and times are the
-//! whole numbers that they are stored as. Fractions are refused: which text of a number would be the key?
+//! whole numbers that they are stored as, but those of 96 bits are refused, and so are fractions: which text of a number
+//! would be the key?
 
 use std::cell::Cell;
 use std::fmt::Display;
@@ -11,7 +12,7 @@ use std::io::Write;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Once;
 
-use parquet::basic::{ConvertedType, Type};
+use parquet::basic::{ConvertedType, LogicalType, Type};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::DataType;
 use parquet::errors::ParquetError;
@@ -61,10 +62,15 @@ impl Column {
             columns[index].physical_type(),
             columns[index].converted_type(),
         );
-        if meaning == ConvertedType::DECIMAL
-            || matches!(stored, Type::FLOAT | Type::DOUBLE | Type::INT96)
-        {
-            let why = format!("column `{name}` holds numbers with fractions, which are no keys");
+        let half = columns[index].logical_type_ref() == Some(&LogicalType::Float16);
+        let unfit = match stored {
+            Type::INT96 => Some("times of 96 bits"),
+            Type::FLOAT | Type::DOUBLE => Some("numbers with fractions"),
+            _ if half || meaning == ConvertedType::DECIMAL => Some("numbers with fractions"),
+            _ => None,
+        };
+        if let Some(unfit) = unfit {
+            let why = format!("column `{name}` holds {unfit}, which are no keys");
             return Err(Failure::usage(&source.name, why));
         }
         let unsigned = matches!(
