@@ -66,6 +66,17 @@ impl Target<'_> {
         }
     }
 
+    /// Whether the file, now that it is there, can be read by others than its owner.
+    pub(crate) fn is_read_by_others(&self) -> bool {
+        #[cfg(unix)]
+        if let Target::File { path, .. } = self {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = path.metadata().map(|meta| meta.permissions().mode());
+            return mode.is_ok_and(|mode| mode & 0o044 != 0);
+        }
+        false
+    }
+
     /// What to call it in messages.
     pub(crate) fn name(&self) -> String {
         match self {

@@ -272,6 +272,16 @@ fn a_random_secret_is_in_the_file_and_differs_each_time() {
             0o600,
             "a file with its secret is for its owner"
         );
+        // One that is there keeps its mode.
+        fs::set_permissions(room.path("f"), fs::Permissions::from_mode(0o644)).unwrap();
+        let again = ["build", "keys.txt", "-o", "f", "--force", "--secret"];
+        room.run(again.iter().chain(&["random"]))
+            .exits(0)
+            .complains(&["f: warning: others can read", "secret"]);
+        room.put("secret", b"0123456789abcdef");
+        room.run(again.iter().chain(&["file:secret"]))
+            .exits(0)
+            .says_nothing();
     }
     #[cfg(not(unix))]
     let _ = fs::metadata(room.path("f"));

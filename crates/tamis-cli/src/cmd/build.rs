@@ -177,11 +177,12 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
             "hashing": { "function": hashing.function(), "seed": hashing.seed() },
         }))?;
     }
+    let warn = |why: &str| failure::say(&format!("{}: warning: {why}", target.name()));
     if filter.filter().is_empty() {
-        let name = target.name();
-        failure::say(&format!(
-            "{name}: warning: there are no keys, so it holds none"
-        ));
+        warn("there are no keys, so it holds none");
+    }
+    if hashing.seed().is_none() && hashing.is_in_files() && target.is_read_by_others() {
+        warn("others can read this file, and the secret in it; change its mode");
     }
     if args.verbose || io::stderr().is_terminal() {
         let summary = target::summary(&filter);
