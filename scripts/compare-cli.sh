@@ -79,9 +79,9 @@ row "\`tamis build\` + \`tamis check\`" build.time check.time
 run secret "$tamis" build keys.txt -o keys.tamis --force --threads 1 --secret random
 run check "$tamis" check keys.tamis visits.txt
 row "the same under a secret" secret.time check.time
-run fuse "$tamis" build keys.txt -o keys.tamis --force --threads 1 --kind binary_fuse8
+run ribbon "$tamis" build keys.txt -o keys.tamis --force --threads 1 --kind ribbon_bumped
 run check "$tamis" check keys.tamis visits.txt
-row "the same, \`--kind binary_fuse8\`" fuse.time check.time
+row "the same, \`--kind ribbon_bumped\`" ribbon.time check.time
 run disk "$tamis" build keys.txt -o keys.tamis --force --threads 1 --max-memory 64M
 run check "$tamis" check keys.tamis visits.txt
 row "the same, \`--max-memory 64M\`: from disk" disk.time check.time

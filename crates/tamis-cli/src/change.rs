@@ -7,9 +7,34 @@ use std::path::{Path, PathBuf};
 use tamis::{AnyFilter, Keyed, KindInfo};
 
 use crate::failure::Failure;
-use crate::input::Source;
+use crate::input::{InputArgs, Source};
 use crate::interrupt;
 use crate::secret::SecretArgs;
+
+/// What `add` and `remove` are given.
+#[derive(clap::Args)]
+pub(crate) struct ChangeArgs {
+    /// The filter file
+    pub(crate) filter: PathBuf,
+
+    /// The files of keys; - or nothing for standard input
+    #[arg(value_name = "KEYS")]
+    pub(crate) keys: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) secret: SecretArgs,
+
+    /// Tell what was done also where standard error is no terminal
+    #[arg(long)]
+    pub(crate) verbose: bool,
+
+    /// Tell what was done as JSON on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+}
 
 /// A filter file that no other `tamis` changes meanwhile.
 pub(crate) struct Place {
@@ -22,16 +47,14 @@ pub(crate) struct Place {
 
 impl Place {
     /// Waits for whoever is changing the file, and opens the filter in it.
-    pub(crate) fn open(
-        path: &Path,
-        secret: &SecretArgs,
-    ) -> Result<(Place, Keyed<AnyFilter>), Failure> {
+    pub(crate) fn open(args: &ChangeArgs) -> Result<(Place, Keyed<AnyFilter>), Failure> {
+        let path = args.filter.as_path();
         if path == Path::new("-") {
             let why = "a filter is changed in its file; give the file's name";
             return Err(Failure::usage("standard input", why));
         }
         let name = path.display().to_string();
-        let secret = secret.known()?;
+        let secret = args.secret.known()?;
         let meta = fs::metadata(path).map_err(|e| Failure::io(&name, e))?;
         if !meta.is_file() {
             return Err(Failure::io(&name, "not a regular file"));

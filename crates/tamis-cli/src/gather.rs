@@ -12,7 +12,7 @@ use std::thread;
 
 use tamis::{AnyFilter, Config, Filter, Hashing, Keyed, Spill, Spilled};
 
-use crate::failure::{self, Failure};
+use crate::failure::Failure;
 use crate::input::{Files, InputArgs, Purpose, Source};
 use crate::progress::Progress;
 use crate::{choice, interrupt, target};
@@ -91,15 +91,11 @@ fn each_batch_in_any_order(
 
 /// Reads one file. `take` is given hashes, and how many bytes of the file they took.
 fn read(
-    mut source: Source,
+    source: Source,
     input: &InputArgs,
     purpose: Purpose,
     mut take: impl FnMut(&[u64], u64) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    if source.is_filter()? {
-        let why = "this is a filter, not a list of keys";
-        return Err(Failure::usage(source.name, why));
-    }
     let (taken, mut told) = (source.taken(), 0);
     let mut reader = input.read(source, purpose)?;
     while let Some(batch) = reader.next_batch()? {
@@ -107,9 +103,7 @@ fn read(
         take(batch.hashes, now - told)?;
         told = now;
     }
-    for remark in reader.remarks() {
-        failure::say(&format!("warning: {remark}"));
-    }
+    reader.warn();
     Ok(())
 }
 
@@ -281,7 +275,7 @@ impl Gather<'_> {
             .unwrap_or_else(|| self.default_kind().kind)
     }
 
-    fn default_kind(&self) -> choice::Default {
+    fn default_kind(&self) -> choice::Chosen {
         match self.config.get_capacity() {
             0 => choice::default_kind_on_disk(&self.config),
             _ => choice::default_kind_for_a_stream(&self.config),

@@ -2,12 +2,12 @@
 //!
 //! At most times nothing is at stake, and the program ends at once. While a file is saved, saving stops at the next
 //! piece and takes its temporary file away; then the program ends. Hashes that wait on disk are removed before. Either
-//! way the program ends by the signal, as a shell expects.
+//! way the program ends by the signal, as a shell expects. A signal that is ignored, as under `nohup`, stays so.
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicI32, Ordering::SeqCst};
+use std::sync::{Mutex, Once};
 
 use tamis::{AnyFilter, BuildError, Config, Keyed, Spill};
 
@@ -32,11 +32,19 @@ fn stake() -> std::sync::MutexGuard<'static, Stake> {
 }
 
 /// From now on, interrupts leave no temporary file.
+fn watch() {
+    static WATCHED: Once = Once::new();
+    WATCHED.call_once(watch_signals);
+}
+
 #[cfg(unix)]
-pub(crate) fn watch() {
+fn watch_signals() {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    let ignored = ignored();
+    let heeded = [SIGINT, SIGTERM, SIGHUP].into_iter();
+    let heeded = heeded.filter(|signal| ignored >> (signal - 1) & 1 == 0);
     // Where signals cannot be watched, all is as it would be without.
-    let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP]) else {
+    let Ok(mut signals) = signal_hook::iterator::Signals::new(heeded) else {
         return;
     };
     std::thread::spawn(move || {
@@ -52,10 +60,20 @@ pub(crate) fn watch() {
 
 /// Other systems end the program themselves; a temporary file may then be left.
 #[cfg(not(unix))]
-pub(crate) fn watch() {}
+fn watch_signals() {}
+
+/// The signals that are ignored, the first in the lowest bit; none where the system does not tell.
+#[cfg(unix)]
+fn ignored() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .unwrap_or(0)
+}
 
 /// Makes ready to keep hashes on disk, so that an interrupt leaves none there.
 pub(crate) fn spill(config: &Config, directory: &Path) -> Result<Spill, BuildError> {
+    watch();
     // An interrupt waits until all files are there: files that are open can be removed, and none come after.
     let mut stake = stake();
     let spill = Spill::new(config, directory)?;
@@ -70,6 +88,7 @@ pub(crate) fn save(filter: &Keyed<AnyFilter>, path: &Path) -> io::Result<()> {
 
 /// Does what an interrupt must wait for; it stops early where it asks for the signal, or ends soon anyway.
 pub(crate) fn saving<T>(save: impl FnOnce() -> T) -> T {
+    watch();
     stake().saving = true;
     let saved = save();
     let mut stake = stake();

@@ -22,6 +22,51 @@ pub(crate) fn deliver(bytes: &[u8]) -> Result<(), Failure> {
         .map_err(|e| Failure::io("standard output", &e))
 }
 
+/// Records on their way to standard output, many at a time.
+pub(crate) struct Records {
+    out: Vec<u8>,
+    /// Whether records are printed, or only counted.
+    print: bool,
+    /// The byte that a record ends with.
+    end: u8,
+    header: bool,
+}
+
+impl Records {
+    pub(crate) fn new(print: bool, end: u8) -> Records {
+        Records {
+            out: Vec::new(),
+            print,
+            end,
+            header: false,
+        }
+    }
+
+    /// The header of the input, if it has one: printed once, whether or not a record is.
+    pub(crate) fn header(&mut self, header: &[u8]) {
+        if !self.header {
+            self.record(header);
+            self.header = !header.is_empty();
+        }
+    }
+
+    pub(crate) fn record(&mut self, record: &[u8]) {
+        if self.print {
+            self.out.extend_from_slice(record);
+        }
+    }
+
+    /// Writes what there is. A last record that lacked its end gets one.
+    pub(crate) fn write(&mut self) -> Result<(), Failure> {
+        if self.out.last().is_some_and(|&last| last != self.end) {
+            self.out.push(self.end);
+        }
+        let written = write(&self.out);
+        self.out.clear();
+        written
+    }
+}
+
 /// Writes one JSON document.
 pub(crate) fn json(value: &Value) -> Result<(), Failure> {
     write(format!("{value:#}\n").as_bytes())

@@ -1,5 +1,7 @@
 //! Where the secret comes from, for filters whose keys strangers choose.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -9,6 +11,8 @@ use crate::failure::Failure;
 use crate::input::from_hex;
 
 const BYTES: usize = 16;
+/// No file of a secret is longer.
+const LONGEST: u64 = 1024;
 const FORM: &str = "a secret is 32 hexadecimal digits, or a file of 16 bytes";
 
 /// The option of every verb that opens filter files.
@@ -62,7 +66,11 @@ impl Secret {
         let key = match self {
             Secret::Random => return random().map(Hashing::secret),
             Secret::File(path) => {
-                let bytes = std::fs::read(path).map_err(|e| Failure::io(path.display(), e))?;
+                // A secret has an end, though not every file has one.
+                let mut bytes = Vec::new();
+                File::open(path)
+                    .and_then(|file| file.take(LONGEST).read_to_end(&mut bytes))
+                    .map_err(|e| Failure::io(path.display(), e))?;
                 key(&bytes).ok_or_else(|| Failure::usage(path.display(), FORM))?
             }
             Secret::Env(name) => {

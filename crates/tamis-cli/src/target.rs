@@ -33,6 +33,8 @@ impl Target<'_> {
         }
         let target = Target::File { path, force };
         target.refuse_to_overwrite()?;
+        interrupt::saving(|| tamis::check_writable(path))
+            .map_err(|e| Failure::io(target.name(), e))?;
         Ok(target)
     }
 
@@ -62,6 +64,17 @@ impl Target<'_> {
                 _ => PathBuf::from("."),
             },
         }
+    }
+
+    /// Whether the file, now that it is there, can be read by others than its owner.
+    pub(crate) fn is_read_by_others(&self) -> bool {
+        #[cfg(unix)]
+        if let Target::File { path, .. } = self {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = path.metadata().map(|meta| meta.permissions().mode());
+            return mode.is_ok_and(|mode| mode & 0o044 != 0);
+        }
+        false
     }
 
     /// What to call it in messages.

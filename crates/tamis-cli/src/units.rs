@@ -6,6 +6,14 @@ pub(crate) fn keys(text: &str) -> Result<u64, String> {
     scaled(text, &["", "k", "M", "G", "T"], 1000.0).ok_or_else(|| form.to_string())
 }
 
+/// As [`keys`], and one at least.
+pub(crate) fn some_keys(text: &str) -> Result<u64, String> {
+    match keys(text)? {
+        0 => Err("expected one at least".to_string()),
+        number => Ok(number),
+    }
+}
+
 /// A number of bytes: a whole number, or with K, M, G or T (and iB or B) for powers of 1024.
 pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     let form = "expected a number of bytes, such as 65536, 64M or 2GiB";

@@ -272,7 +272,44 @@ fn a_random_secret_is_in_the_file_and_differs_each_time() {
             0o600,
             "a file with its secret is for its owner"
         );
+        // One that is there keeps its mode.
+        fs::set_permissions(room.path("f"), fs::Permissions::from_mode(0o644)).unwrap();
+        let again = ["build", "keys.txt", "-o", "f", "--force", "--secret"];
+        room.run(again.iter().chain(&["random"]))
+            .exits(0)
+            .complains(&["f: warning: others can read", "secret"]);
+        room.put("secret", b"0123456789abcdef");
+        room.run(again.iter().chain(&["file:secret"]))
+            .exits(0)
+            .says_nothing();
     }
     #[cfg(not(unix))]
     let _ = fs::metadata(room.path("f"));
+}
+
+#[test]
+fn verify_blames_no_filter_for_what_is_wrong_with_the_keys_or_the_secret() {
+    let room = with_kind("cuckoo");
+    for (args, code, part) in [
+        (&["--keys", "absent"][..], 4, "absent: No such file"),
+        (&["--keys", "f"], 2, "f: this is a filter"),
+        (&["--secret", "file:absent"], 4, "absent: No such file"),
+        (&["--secret", "env:TAMIS_TEST_NOT_SET"], 2, "not set"),
+    ] {
+        let args = [&["verify", "f", "f"], args].concat();
+        room.run(&args).exits(code).prints("").complains(&[part]);
+    }
+}
+
+#[test]
+fn keys_that_come_once_verify_one_filter() {
+    let room = with_kind("cuckoo");
+    room.filter("empty", 0..0, &["--kind", "cuckoo"]);
+    let keys = room.get("keys.txt");
+    let verify = ["verify", "f", "--keys", "-"];
+    room.feed(&keys, verify).exits(0);
+    // The second would find nothing left to read, and all of that in it.
+    room.feed(&keys, ["verify", "f", "empty", "--keys", "-"])
+        .exits(2)
+        .complains(&["--keys", "one filter"]);
 }

@@ -239,3 +239,28 @@ fn exact_keys_leave_no_false_positive_and_tell_their_rate() {
     room.feed(b"x\n", ["check", "keys.tamis", "--exact", "absent"])
         .exits(4);
 }
+
+#[test]
+fn a_filter_in_the_place_of_records_or_keys_is_refused() {
+    let room = Room::with_filter(b"a\n");
+    for args in [
+        &["check", "keys.txt", "keys.tamis"][..],
+        &["check", "keys.tamis", "keys.txt", "--exact", "keys.tamis"],
+        &["dedup", "keys.tamis"],
+    ] {
+        room.run(args)
+            .exits(2)
+            .prints("")
+            .complains(&["keys.tamis: this is a filter"]);
+    }
+}
+
+#[test]
+fn kmers_are_looked_up_in_a_filter_only() {
+    let room = Room::new();
+    room.put("g.fa", b">g\nACGTACGT\n");
+    // As a list its lines would be keys, and no k-mer among them.
+    room.run(["check", "g.fa", "g.fa", "--kmer", "4"])
+        .exits(2)
+        .complains(&["g.fa: ", "--kmer", "tamis build"]);
+}

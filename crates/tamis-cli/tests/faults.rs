@@ -423,3 +423,131 @@ fn no_colour_where_none_is_wanted() {
     assert!(!out.stderr.contains(&0x1B));
     assert_eq!(out.status.code(), Some(2));
 }
+
+#[test]
+fn what_is_read_is_not_written_over() {
+    let room = Room::with_filter(b"a\nb\n");
+    fs::create_dir(room.path("dir")).unwrap();
+    for args in [
+        &["build", "keys.txt", "-o", "keys.txt", "--force"][..],
+        &["build", "keys.txt", "-o", "dir/../keys.txt", "--force"],
+        &["report", "keys.tamis", "-o", "keys.tamis", "--force"],
+    ] {
+        room.run(args).exits(2).complains(&["read"]);
+    }
+    assert_eq!(room.get("keys.txt"), b"a\nb\n");
+    room.run(["info", "keys.tamis"]).exits(0);
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("keys.txt", room.path("link")).unwrap();
+        room.run(["build", "keys.txt", "-o", "link", "--force"])
+            .exits(2);
+    }
+}
+
+/// Appended to what is read, the output would never end.
+#[cfg(unix)]
+#[test]
+fn standard_output_is_no_file_that_is_read() {
+    let room = Room::with_filter(b"a\nb\n");
+    let tamis = cargo_bin!("tamis");
+    for script in [
+        "\"$0\" check keys.tamis keys.txt >> keys.txt",
+        "\"$0\" check keys.tamis < keys.txt >> keys.txt",
+        "\"$0\" dedup keys.txt >> keys.txt",
+    ] {
+        let ran = Process::new("sh")
+            .args(["-c".as_ref(), script.as_ref(), tamis.as_os_str()])
+            .current_dir(room.0.path())
+            .output();
+        Ran(ran.unwrap()).exits(2).complains(&["also the output"]);
+        assert_eq!(room.get("keys.txt"), b"a\nb\n");
+    }
+}
+
+#[test]
+fn a_target_that_cannot_be_written_is_refused_before_keys_are_read() {
+    let room = Room::with_filter(b"a\n");
+    for args in [
+        &["build", "-o", "absent/f"][..],
+        &["build", "-o", "f", "--temp-dir", "absent"],
+    ] {
+        let mut child = room.spawn(args);
+        // The keys never end; only a refusal lets this return.
+        let input = child.stdin.take();
+        let mut said = String::new();
+        let mut stderr = child.stderr.take().unwrap();
+        std::io::Read::read_to_string(&mut stderr, &mut said).unwrap();
+        assert!(said.contains("absent"), "{said}");
+        assert_eq!(child.wait().unwrap().code(), Some(4));
+        drop(input);
+    }
+    assert_eq!(room.names(), ["keys.tamis", "keys.txt"]);
+}
+
+#[test]
+fn standard_input_is_read_once() {
+    let room = Room::with_filter(b"a\n");
+    let filter = room.get("keys.tamis");
+    for args in [
+        &["diff", "-", "-"][..],
+        &["merge", "-", "-", "-o", "f"],
+        &["bench", "--against", "-"],
+        &["bench", "-", "--against", "-"],
+    ] {
+        room.feed(&filter, args)
+            .exits(2)
+            .complains(&["standard input: can be read only once"]);
+    }
+}
+
+/// As under `nohup`, or in the background of a script.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_signal_that_is_ignored_stays_so() {
+    let room = Room::with_filter(b"a\n");
+    // The hashes wait on disk while the signals come.
+    let script = "trap '' HUP INT; (seq 60000; sleep 1) | \"$0\" build -o f --max-memory 1M & \
+                  sleep 0.5; kill -HUP $!; kill -INT $!; wait $!";
+    let ran = Process::new("sh")
+        .args([
+            "-c".as_ref(),
+            script.as_ref(),
+            cargo_bin!("tamis").as_os_str(),
+        ])
+        .current_dir(room.0.path())
+        .output();
+    Ran(ran.unwrap()).exits(0).says_nothing();
+    room.run(["info", "f"]).exits(0);
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_merge_or_fold_leaves_no_temporary_file() {
+    use std::os::unix::process::ExitStatusExt;
+    let room = Room::new();
+    // 60 MB, which take some time to write.
+    let large = ["--kind", "bloom", "--capacity", "50000000"];
+    room.filter("a", 0..9, &large);
+    for args in [
+        &["merge", "a", "a", "-o", "f"][..],
+        &["fold", "a", "-o", "f"],
+    ] {
+        let mut child = room.spawn(args);
+        while !room.names().iter().any(|name| name.ends_with(".tmp")) {
+            assert!(child.try_wait().unwrap().is_none(), "it has ended too soon");
+        }
+        signal(&child, "INT");
+        assert_eq!(child.wait().unwrap().signal(), Some(2));
+        assert_eq!(room.names(), ["a"]);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_secret_without_end_is_refused() {
+    let room = Room::with_filter(b"a\n");
+    room.run(["build", "keys.txt", "-o", "f", "--secret", "file:/dev/zero"])
+        .exits(2)
+        .complains(&["/dev/zero: ", "32 hexadecimal"]);
+}

@@ -70,6 +70,32 @@ fn a_field_is_found_by_number_or_by_name() {
 }
 
 #[test]
+fn a_name_that_two_fields_have_is_refused() {
+    let room = Room::new();
+    room.put("t.csv", b"id,x,id\n1,2,3\n");
+    room.run(["build", "t.csv", "-o", "f", "-f", "id"])
+        .exits(2)
+        .complains(&["t.csv: ", "`id`", "1", "3"]);
+    holds(&room, &["t.csv", "-f", "x"], &["2"]);
+}
+
+#[test]
+fn a_quote_that_is_never_closed_is_an_error_to_build_from() {
+    let room = Room::new();
+    room.put("t.csv", b"1,a\n2,\"b\n3,c\n4,d\n");
+    for field in ["1", "2"] {
+        room.run(["build", "t.csv", "-o", "f", "-f", field])
+            .exits(4)
+            .complains(&["t.csv: record 2: ", "quote"]);
+    }
+    room.filter("f", 0..10, &[]);
+    room.run(["check", "f", "t.csv", "-f", "1"])
+        .exits(0)
+        .prints("1,a\n")
+        .complains(&["1 records cannot be read", "record 2", "quote"]);
+}
+
+#[test]
 fn a_json_path_gives_text_and_numbers() {
     let room = Room::new();
     let lines = concat!(
@@ -354,5 +380,50 @@ mod parquet_files {
         )
         .exits(2)
         .complains(&["give an uncompressed file's name"]);
+    }
+
+    #[test]
+    fn what_is_no_key_in_any_one_form_is_refused() {
+        let room = Room::new();
+        let schema = "message m {
+            required fixed_len_byte_array(2) half (FLOAT16);
+            required int96 time;
+            required float share;
+            required int32 price (DECIMAL(9, 2));
+        }";
+        let schema = Arc::new(parse_message_type(schema).unwrap());
+        let file = File::create(room.path("t.parquet")).unwrap();
+        let properties = Arc::new(WriterProperties::builder().build());
+        let out = SerializedFileWriter::new(file, schema, properties);
+        out.unwrap().close().unwrap();
+        for (column, why) in [
+            ("half", "fractions"),
+            ("time", "times of 96 bits"),
+            ("share", "fractions"),
+            ("price", "fractions"),
+        ] {
+            room.run(["build", "t.parquet", "-o", "f", "--column", column])
+                .exits(2)
+                .complains(&["t.parquet: ", column, why]);
+        }
+    }
+
+    /// At these bytes, the levels of a list, the library that reads the file panics.
+    #[test]
+    fn a_damaged_file_is_read_or_refused_and_never_more() {
+        let room = Room::new();
+        write(&room);
+        let whole = room.get("t.parquet");
+        let mut refused = 0;
+        for at in 200..230 {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 1 << (at % 8);
+            room.put("bad", &bytes);
+            let args = ["build", "bad", "-o", "f", "--force", "--column", "tag"];
+            let ran = room.run(args).says(&[]);
+            refused += u32::from(ran.stderr().contains("bad: this Parquet file is damaged"));
+            assert!(matches!(ran.0.status.code(), Some(0 | 4)), "{at}: {ran:?}");
+        }
+        assert!(refused > 0);
     }
 }

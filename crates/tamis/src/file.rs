@@ -52,6 +52,12 @@ pub fn replace_file(path: impl AsRef<Path>, bytes: &[u8]) -> io::Result<()> {
     replace(path.as_ref(), false, |out| out.write_all(bytes))
 }
 
+/// Whether a file of this name could be written now: its directory is there, and takes files.
+#[doc(hidden)]
+pub fn check_writable(path: impl AsRef<Path>) -> io::Result<()> {
+    Temp::create(&follow(path.as_ref()), true).map(drop)
+}
+
 /// Writes in pieces, and stops before one when told to.
 pub(crate) struct Stoppable<W, S> {
     pub(crate) out: W,

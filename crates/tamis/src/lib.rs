@@ -80,7 +80,7 @@ pub use error::{
     MergeErrorKind,
 };
 #[doc(hidden)]
-pub use file::replace_file;
+pub use file::{check_writable, replace_file};
 pub use filter::{Count, Filter, Insert, Kind, Merge, Remove};
 pub use format::{Decoder, Encoder, ParamValue, looks_like_filter};
 pub use key::{Hashing, Key};

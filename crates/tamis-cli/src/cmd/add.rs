@@ -1,19 +1,17 @@
 //! `tamis add`: more keys for a filter that takes them.
 
 use std::io::{self, IsTerminal};
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde_json::json;
 use tamis::Filter;
 
-use crate::change::{self, Place};
+use crate::change::{self, ChangeArgs, Place};
 use crate::failure::{self, Failure};
 use crate::gather::{Inserter, each_batch};
-use crate::input::{Files, InputArgs, Purpose};
+use crate::input::{Files, Purpose};
 use crate::progress::Progress;
-use crate::secret::SecretArgs;
-use crate::{interrupt, output, target};
+use crate::{output, target};
 
 /// Insert keys into a filter file
 ///
@@ -27,32 +25,13 @@ use crate::{interrupt, output, target};
   tamis add seen.tamis today.txt
   tamis add users.tamis log.csv -f user_id")]
 pub(crate) struct Args {
-    /// The filter file
-    filter: PathBuf,
-
-    /// The files of keys; - or nothing for standard input
-    #[arg(value_name = "KEYS")]
-    keys: Vec<PathBuf>,
-
     #[command(flatten)]
-    secret: SecretArgs,
-
-    /// Tell what was added also where standard error is no terminal
-    #[arg(long)]
-    verbose: bool,
-
-    /// Tell what was added as JSON on standard output
-    #[arg(long)]
-    json: bool,
-
-    #[command(flatten)]
-    input: InputArgs,
+    change: ChangeArgs,
 }
 
-pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
+pub(crate) fn run(Args { change: args }: &Args) -> Result<ExitCode, Failure> {
     let files = Files::new(&args.keys)?;
-    interrupt::watch();
-    let (place, mut filter) = Place::open(&args.filter, &args.secret)?;
+    let (place, mut filter) = Place::open(args)?;
     let kind = change::kind_of(&filter)?;
     if !kind.capabilities().insert {
         let why = format!(

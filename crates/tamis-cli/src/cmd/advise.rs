@@ -12,8 +12,9 @@ use crate::{output, units};
 /// Tell which filter suits, how large it will be, and whether a filter is the right tool at all
 ///
 /// Every kind is asked. Those that can do what is needed are ranked by space and speed together (twice the instructions
-/// weigh like 9 % more bits), or as --prefer says. Without --static keys are taken to arrive over time, so the filter
-/// must take insertions. Sizes marked ~ are those of a smaller filter, multiplied.
+/// weigh like 15 % more bits, and a lower rate than was asked for counts for half of what it takes), or as --prefer says.
+/// Without --static keys are taken to arrive over time, so the filter must take insertions. Sizes marked ~ are those of a
+/// smaller filter, multiplied.
 ///
 /// With --max-memory the kinds that fit are ranked; where none has the rate, the lowest rates that fit are told.
 ///

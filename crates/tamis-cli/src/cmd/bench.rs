@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tamis::{AnyFilter, Config, Filter, Hashing, KINDS, KindInfo};
 
 use crate::failure::{self, Failure};
-use crate::input::{InputArgs, Source};
+use crate::input::{InputArgs, Source, read_stdin_once};
 use crate::{choice, output};
 
 /// Measure kinds of filters on your own keys
@@ -37,7 +37,7 @@ pub(crate) struct Args {
     kind: Vec<Config>,
 
     /// The false-positive rate [default: 0.01]
-    #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
+    #[arg(short = 'e', long, value_name = "RATE", allow_negative_numbers = true)]
     fpr: Option<f64>,
 
     /// How often to measure
@@ -54,6 +54,9 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let configs = configs(args)?;
+    // Without a name the keys come from standard input.
+    let keys = args.keys.clone().unwrap_or_else(|| PathBuf::from("-"));
+    read_stdin_once(std::iter::once(&keys).chain(&args.against))?;
     let keys = Keys::read(args)?;
     let mut rows = Vec::new();
     for config in configs {
@@ -121,14 +124,7 @@ impl Keys {
     fn read(args: &Args) -> Result<Keys, Failure> {
         let hashing = Hashing::default();
         let read = |path: Option<&Path>| -> Result<Vec<u64>, Failure> {
-            let mut source = Source::open(path)?;
-            if source.is_filter()? {
-                return Err(Failure::usage(
-                    source.name,
-                    "this is a filter, not a list of keys",
-                ));
-            }
-            let mut hashes = args.input.hashes(source, hashing)?;
+            let mut hashes = args.input.hashes(Source::open(path)?, hashing)?;
             hashes.sort_unstable();
             hashes.dedup();
             Ok(hashes)

@@ -9,9 +9,7 @@ use serde_json::json;
 use tamis::{AnyFilter, Config, Filter, Hashing, Keyed};
 
 use crate::failure::{self, Failure};
-
-use crate::input::{Files, InputArgs, Purpose, Source};
-
+use crate::input::{Files, InputArgs, Purpose, Reader, Source};
 use crate::secret::{self, SecretArgs};
 use crate::{choice, output, units};
 
@@ -53,7 +51,7 @@ pub(crate) struct Args {
     count: bool,
 
     /// Print nothing and stop at the first record that passes: the exit code tells
-    #[arg(short, long)]
+    #[arg(short, long, conflicts_with = "json")]
     quiet: bool,
 
     /// Look up what the filter lets pass in the true list of keys, and tell the measured rate of false positives
@@ -100,9 +98,12 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let truth = truth.transpose()?;
 
     let mut totals = Totals::default();
+    let print = !(args.count || args.quiet || args.json);
+    let mut out = output::Records::new(print, args.input.end());
     for number in 0..files.number() {
         let source = files.open(number)?;
-        check(args, &filter, truth.as_ref(), source, purpose, &mut totals)?;
+        let reader = args.input.read(source, purpose)?;
+        check(args, &filter, truth.as_ref(), reader, &mut totals, &mut out)?;
         if args.quiet && totals.passed > 0 {
             break;
         }
@@ -120,7 +121,6 @@ struct Totals {
     absent: u64,
     /// Records whose key the filter has let pass, and the exact list has not.
     false_positives: u64,
-    header: bool,
 }
 
 impl Totals {
@@ -136,22 +136,16 @@ fn check(
     args: &Args,
     filter: &Keyed<AnyFilter>,
     truth: Option<&Truth>,
-    source: Source,
-    purpose: Purpose,
+    mut reader: Reader,
     totals: &mut Totals,
+    out: &mut output::Records,
 ) -> Result<(), Failure> {
-    let print = !(args.count || args.quiet || args.json);
     let many = args.input.many_keys();
-    let (mut found, mut out) = (Vec::new(), Vec::new());
-    let mut reader = args.input.read(source, purpose)?;
+    let mut found = Vec::new();
     while let Some(batch) = reader.next_batch()? {
         found.resize(batch.hashes.len(), false);
         filter.filter().contains_batch(batch.hashes, &mut found);
-        out.clear();
-        if print && !totals.header {
-            out.extend_from_slice(batch.header());
-            totals.header = !out.is_empty();
-        }
+        out.header(batch.header());
         for (record, keys) in batch.records() {
             let mut hit = if many {
                 enough(&found[keys.clone()], args.share)
@@ -171,24 +165,15 @@ fn check(
             }
             if hit != args.invert {
                 totals.passed += 1;
-                if print {
-                    out.extend_from_slice(record);
-                }
+                out.record(record);
             }
         }
         if args.quiet && totals.passed > 0 {
             return Ok(());
         }
-        if let Some(&last) = out.last()
-            && last != args.input.end()
-        {
-            out.push(args.input.end());
-        }
-        output::write(&out)?;
+        out.write()?;
     }
-    for remark in reader.remarks() {
-        failure::say(&format!("warning: {remark}"));
-    }
+    reader.warn();
     Ok(())
 }
 
@@ -244,6 +229,10 @@ fn filter(
         return source.filter(secret);
     }
     let name = source.name.clone();
+    if args.input.many_keys() {
+        let why = "this is no filter, and --kmer needs one; make it with `tamis build --kmer`";
+        return Err(Failure::usage(name, why));
+    }
     if source.is_empty()? {
         // An empty list is a list; but it may also be what is left of a filter.
         failure::say(&format!(

@@ -35,11 +35,11 @@ pub(crate) struct Args {
     files: Vec<PathBuf>,
 
     /// Drop a line only if it is among the last N lines
-    #[arg(short, long, value_name = "N", value_parser = units::keys, conflicts_with = "capacity")]
+    #[arg(short, long, value_name = "N", value_parser = units::some_keys, conflicts_with = "capacity")]
     window: Option<u64>,
 
     /// Take memory for this many distinct lines, and no more
-    #[arg(long, value_name = "N", value_parser = units::keys)]
+    #[arg(long, value_name = "N", value_parser = units::some_keys)]
     capacity: Option<u64>,
 
     /// The share of new lines that may be lost
@@ -74,40 +74,31 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let mut seen = Seen::new(args)?;
     let files = Files::new(&args.files)?;
     let print = !(args.count || args.json);
+    let mut out = output::Records::new(print, args.input.end());
     let purpose = Purpose::lookup(Hashing::default());
     let (mut lines, mut printed, mut repeats) = (0u64, 0u64, 0u64);
-    let (mut out, mut header) = (Vec::new(), false);
     for number in 0..files.number() {
         let mut reader = args.input.read(files.open(number)?, purpose)?;
         while let Some(batch) = reader.next_batch()? {
-            out.clear();
-            if print && !header {
-                out.extend_from_slice(batch.header());
-                header = !out.is_empty();
-            }
+            out.header(batch.header());
             for (record, keys) in batch.records() {
                 lines += 1;
                 let mut repeat = !keys.is_empty();
-                for &hash in &batch.hashes[keys] {
-                    repeat &= seen.before(hash)?;
+                for at in keys {
+                    if let Some(&soon) = batch.hashes.get(at + AHEAD) {
+                        seen.filter.prefetch(soon);
+                    }
+                    repeat &= seen.before(batch.hashes[at])?;
                 }
                 repeats += u64::from(repeat);
                 if repeat == args.repeats {
                     printed += 1;
-                    if print {
-                        out.extend_from_slice(record);
-                    }
+                    out.record(record);
                 }
             }
-            let end = args.input.end();
-            if out.last().is_some_and(|&last| last != end) {
-                out.push(end);
-            }
-            output::write(&out)?;
+            out.write()?;
         }
-        for remark in reader.remarks() {
-            failure::say(&format!("warning: {remark}"));
-        }
+        reader.warn();
     }
 
     seen.account();
@@ -131,6 +122,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(u8::from(printed == 0)))
 }
 
+/// So many lines ahead the memory is asked for.
+const AHEAD: usize = 12;
 /// Distinct lines that a growing filter starts with, and the bytes for each that must be allowed.
 const FIRST: u64 = 1 << 16;
 const FIRST_BYTES: u64 = 16;
@@ -151,6 +144,8 @@ struct Seen {
     rate: f64,
     /// The rate is asked again at this number of insertions: that may read the whole filter.
     ask_at: u64,
+    /// It stands still for this many at least.
+    step: u64,
     inserted: u64,
 }
 
@@ -177,6 +172,7 @@ impl Seen {
             lost: 0.0,
             rate: 0.0,
             ask_at: 0,
+            step: (room / 16).clamp(1, 1024),
             inserted: 0,
         })
     }
@@ -216,11 +212,13 @@ impl Seen {
     /// Adds up what the lines since the last time are likely to have lost.
     fn account(&mut self) {
         let before = std::mem::replace(&mut self.rate, self.filter.fpr());
-        // Of all that were new, this share was not taken for it.
-        let mean = (before + self.rate) / 2.0;
-        self.lost += self.fresh as f64 * mean / (1.0 - mean).max(1e-3);
+        // So many new lines were lost for each that was not.
+        let odds = |rate: f64| rate / (1.0 - rate).max(1e-3);
+        self.lost += self.fresh as f64 * (odds(before) + odds(self.rate)) / 2.0;
         self.fresh = 0;
-        self.ask_at = self.inserted + self.inserted / 16 + 1024;
+        // In a full filter the odds rise fast.
+        let still = (self.inserted / 16 + self.step) as f64 * (1.0 - self.rate);
+        self.ask_at = self.inserted + (still as u64).max(1);
     }
 
     fn report(&self, lines: u64, repeats: u64) {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tamis::{AnyFilter, Bloom, Estimate, Filter, Hashing, Keyed, Kind};
 
 use crate::failure::Failure;
-use crate::input::Source;
+use crate::input::{Source, read_stdin_once};
 use crate::output;
 use crate::secret::SecretArgs;
 
@@ -41,6 +41,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
+    read_stdin_once([&args.ours, &args.theirs])?;
     let secret = args.secret.known()?;
     let open = |path| open(path, secret.as_ref());
     let (ours, theirs) = (open(&args.ours)?, open(&args.theirs)?);

@@ -36,11 +36,11 @@ pub(crate) struct Args {
     times: Option<u32>,
 
     /// Halve it as long as no more than this share of false positives is expected
-    #[arg(long, value_name = "RATE", value_parser = units::share)]
+    #[arg(short = 'e', long, value_name = "RATE", value_parser = units::share)]
     fpr: Option<f64>,
 
     /// Replace FILE if it exists
-    #[arg(short, long)]
+    #[arg(long)]
     force: bool,
 
     #[command(flatten)]

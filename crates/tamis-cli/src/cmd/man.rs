@@ -8,7 +8,7 @@ use clap_mangen::Man;
 use serde_json::{Map, Value, json};
 
 use crate::failure::Failure;
-use crate::output;
+use crate::{interrupt, output};
 
 /// Print the manual page of the program or of a verb, or write all of them
 #[derive(clap::Args)]
@@ -36,7 +36,8 @@ pub(crate) fn run(args: &Args, mut program: Command) -> Result<ExitCode, Failure
         let mut files = Vec::new();
         for (name, page) in all_pages(&program)? {
             let path = dir.join(format!("{name}.1"));
-            std::fs::write(&path, page).map_err(|e| Failure::io(path.display(), e))?;
+            interrupt::saving(|| tamis::replace_file(&path, &page))
+                .map_err(|e| Failure::io(path.display(), e))?;
             files.push(path.display().to_string());
         }
         if args.json {

@@ -7,7 +7,7 @@ use serde_json::json;
 use tamis::Filter;
 
 use crate::failure::{self, Failure};
-use crate::input::Source;
+use crate::input::{Source, read_stdin_once};
 use crate::secret::SecretArgs;
 use crate::target::Target;
 use crate::{health, output};
@@ -33,7 +33,7 @@ pub(crate) struct Args {
     output: PathBuf,
 
     /// Replace FILE if it exists
-    #[arg(short, long)]
+    #[arg(long)]
     force: bool,
 
     #[command(flatten)]
@@ -45,6 +45,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
+    read_stdin_once(&args.filters)?;
     let target = Target::of(&args.output, args.force, args.json)?;
     let [first, others @ ..] = args.filters.as_slice() else {
         return Err(Failure::usage("merge", "needs two filters at least"));

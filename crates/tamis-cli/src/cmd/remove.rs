@@ -1,19 +1,17 @@
 //! `tamis remove`: keys leave a filter that can forget.
 
 use std::io::{self, IsTerminal};
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde_json::json;
 use tamis::Filter;
 
-use crate::change::{self, Place};
+use crate::change::{self, ChangeArgs, Place};
 use crate::failure::{self, Failure};
 use crate::gather::each_batch;
-use crate::input::{Files, InputArgs, Purpose};
+use crate::input::{Files, Purpose};
 use crate::progress::Progress;
-use crate::secret::SecretArgs;
-use crate::{interrupt, output, target};
+use crate::{output, target};
 
 /// Remove keys from a filter file
 ///
@@ -27,32 +25,13 @@ use crate::{interrupt, output, target};
   tamis remove users.tamis left.txt
   tamis remove users.tamis log.csv -f user_id")]
 pub(crate) struct Args {
-    /// The filter file
-    filter: PathBuf,
-
-    /// The files of keys; - or nothing for standard input
-    #[arg(value_name = "KEYS")]
-    keys: Vec<PathBuf>,
-
     #[command(flatten)]
-    secret: SecretArgs,
-
-    /// Tell what was removed also where standard error is no terminal
-    #[arg(long)]
-    verbose: bool,
-
-    /// Tell what was removed as JSON on standard output
-    #[arg(long)]
-    json: bool,
-
-    #[command(flatten)]
-    input: InputArgs,
+    change: ChangeArgs,
 }
 
-pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
+pub(crate) fn run(Args { change: args }: &Args) -> Result<ExitCode, Failure> {
     let files = Files::new(&args.keys)?;
-    interrupt::watch();
-    let (place, mut filter) = Place::open(&args.filter, &args.secret)?;
+    let (place, mut filter) = Place::open(args)?;
     let kind = change::kind_of(&filter)?;
     let hashing = *filter.hashing();
     let Some(remove) = filter.filter_mut().as_remove() else {

@@ -12,10 +12,10 @@ use tamis::{AnyFilter, Config, Filter, KINDS, Keyed, KindInfo, math};
 
 use super::bench::{Keys, Measured, measure};
 use crate::failure::Failure;
-use crate::input::Source;
+use crate::input::{Source, is_same};
 use crate::secret::SecretArgs;
 use crate::target::Target;
-use crate::{health, interrupt, output, units};
+use crate::{health, output, units};
 use draw::{Series, escape, short_rate};
 
 /// Write a page with charts: what each kind takes at each rate, how fast it is here, and how your filter is
@@ -41,11 +41,11 @@ pub(crate) struct Args {
     keys: u64,
 
     /// The rate at which speed is measured
-    #[arg(long, value_name = "RATE", default_value_t = Config::DEFAULT_FPR)]
+    #[arg(short = 'e', long, value_name = "RATE", default_value_t = Config::DEFAULT_FPR)]
     fpr: f64,
 
     /// Replace FILE if it exists
-    #[arg(short, long)]
+    #[arg(long)]
     force: bool,
 
     #[command(flatten)]
@@ -79,6 +79,14 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         let why = "a rate above 0 and below 1, and one key at least, are needed";
         return Err(Failure::usage("report", why));
     }
+    if args
+        .filter
+        .as_ref()
+        .is_some_and(|path| is_same(path, &args.output))
+    {
+        let why = "the filter is read from this file; choose another name";
+        return Err(Failure::usage(target.name(), why));
+    }
     let filter = match &args.filter {
         Some(path) => {
             let source = Source::open(Some(path))?;
@@ -89,7 +97,6 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         }
         None => None,
     };
-    interrupt::watch();
     let rows = rows(args)?;
     if to_file || !args.json {
         target.write_bytes(page(args, &rows, filter.as_ref()).as_bytes())?;

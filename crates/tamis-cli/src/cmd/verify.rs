@@ -1,6 +1,6 @@
 //! `tamis verify`: whether filter files are whole, and hold what they should.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use tamis::{AnyFilter, Filter, Keyed};
 
 use crate::failure::{self, Failure};
 use crate::gather::each_batch;
-use crate::input::{Files, InputArgs, Purpose, Source};
+use crate::input::{Files, InputArgs, Purpose, Source, read_stdin_once};
 use crate::progress::Progress;
 use crate::secret::SecretArgs;
 use crate::{output, target};
@@ -28,9 +28,9 @@ pub(crate) struct Args {
     #[arg(required = true, value_name = "FILTER")]
     filters: Vec<PathBuf>,
 
-    /// Also look up every key of this file
+    /// Also look up every key of this file; may be repeated
     #[arg(long, value_name = "KEYS")]
-    keys: Option<PathBuf>,
+    keys: Vec<PathBuf>,
 
     #[command(flatten)]
     secret: SecretArgs,
@@ -48,34 +48,36 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let keys: Vec<PathBuf> = args.keys.iter().cloned().collect();
-    let dashes = args
-        .filters
-        .iter()
-        .chain(&keys)
-        .filter(|path| *path == Path::new("-"));
-    if dashes.count() > 1 {
-        return Err(Failure::usage("standard input", "can be read only once"));
+    read_stdin_once(args.filters.iter().chain(&args.keys))?;
+    let keys = (!args.keys.is_empty()).then(|| Files::new(&args.keys));
+    let keys = keys.transpose()?;
+    if args.filters.len() > 1 && keys.as_ref().is_some_and(|keys| !keys.are_regular()) {
+        let why = "keys that can be read only once are for one filter; give a file";
+        return Err(Failure::usage("--keys", why));
     }
+    let secret = args.secret.known()?;
     let (mut worst, mut reports) = (0, Vec::new());
     for path in &args.filters {
-        let (code, report, text) = match verify(args, path, &keys) {
-            Ok((filter, missing)) => {
+        let opened = Source::open(Some(path)).and_then(|source| source.filter(secret.as_ref()));
+        let (code, report, text) = match opened {
+            Ok(filter) => {
+                let keys = keys.as_ref();
+                let missing = keys.map(|keys| not_held(&filter, keys, &args.input));
+                let missing = missing.transpose()?;
                 let mut report = json!({
                     "file": path.display().to_string(),
-                    "good": missing == 0,
+                    "good": missing.unwrap_or(0) == 0,
                     "kind": filter.filter().name(),
                     "keys": filter.filter().len(),
                     "bytes": filter.file_len(),
                 });
-                let mut text = format!("good: {}", target::summary(&filter));
-                if args.keys.is_some() {
+                if let Some(missing) = missing {
                     report["not_held"] = missing.into();
                 }
-                if missing > 0 {
-                    text = format!("bad: {missing} keys are not held");
+                match missing {
+                    Some(missing @ 1..) => (1, report, format!("bad: {missing} keys are not held")),
+                    _ => (0, report, format!("good: {}", target::summary(&filter))),
                 }
-                (u8::from(missing > 0), report, text)
             }
             Err(Failure::Error { code, message }) => {
                 let report = json!({
@@ -103,22 +105,21 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(worst))
 }
 
-/// A filter, and how many keys it should hold and does not.
-fn verify(args: &Args, path: &Path, keys: &[PathBuf]) -> Result<(Keyed<AnyFilter>, u64), Failure> {
-    let secret = args.secret.known()?;
-    let filter = Source::open(Some(path))?.filter(secret.as_ref())?;
+/// How many keys a filter does not hold.
+fn not_held(
+    filter: &Keyed<AnyFilter>,
+    keys: &Files<'_>,
+    input: &InputArgs,
+) -> Result<u64, Failure> {
     let (mut missing, mut found) = (0, Vec::new());
-    if !keys.is_empty() {
-        let files = Files::new(keys)?;
-        let progress = Progress::over(files.len());
-        let purpose = Purpose::keys(*filter.hashing());
-        each_batch(&files, &args.input, purpose, &progress, |batch| {
-            found.resize(batch.len(), false);
-            filter.filter().contains_batch(batch, &mut found);
-            missing += found.iter().filter(|found| !**found).count() as u64;
-            Ok(())
-        })?;
-        progress.clear();
-    }
-    Ok((filter, missing))
+    let progress = Progress::over(keys.len());
+    let purpose = Purpose::keys(*filter.hashing());
+    each_batch(keys, input, purpose, &progress, |batch| {
+        found.resize(batch.len(), false);
+        filter.filter().contains_batch(batch, &mut found);
+        missing += found.iter().filter(|found| !**found).count() as u64;
+        Ok(())
+    })?;
+    progress.clear();
+    Ok(missing)
 }

@@ -2,7 +2,7 @@
 //!
 //! A field that starts with `"` goes to the next single `"`, over delimiters and line ends; `""` in it is one `"`. What
 //! stands between that and the next delimiter is dropped. Where the delimiter is a tab, quotes mean nothing, as in the
-//! registered form of TSV. A record with too few fields has no key.
+//! registered form of TSV. A record with too few fields has no key. One whose quote is never closed cannot be read.
 
 use std::convert::Infallible;
 use std::str::FromStr;
@@ -53,6 +53,8 @@ pub(super) struct Csv {
     end: u8,
     at_start: bool,
     unquoted: Vec<u8>,
+    /// The present record has a quote that is never closed.
+    unclosed: bool,
 }
 
 /// Where the key of a record is.
@@ -79,6 +81,7 @@ impl Csv {
             end,
             at_start: true,
             unquoted: Vec::new(),
+            unclosed: false,
         }
     }
 
@@ -96,27 +99,34 @@ impl Csv {
             };
             let name = match found {
                 Found::Nothing => {
-                    let name = self.name.take().unwrap_or_default();
-                    let why = format!(
-                        "no field is named `{name}`; there are: {}",
-                        names.join(", ")
-                    );
-                    return Err(Failure::usage(&keys.name, why));
+                    self.index = self.number_of(&names, keys)?;
+                    return Ok(end);
                 }
                 Found::At(from, to) => &text[from..to],
                 Found::Unquoted => &self.unquoted,
             };
-            if self
-                .name
-                .as_ref()
-                .is_some_and(|sought| sought.as_bytes() == name)
-            {
-                self.name = None;
-                return Ok(end);
-            }
             names.push(String::from_utf8_lossy(name).into_owned());
         }
         Ok(0)
+    }
+
+    /// The number, from 0, of the one field that has the name that is sought.
+    fn number_of(&mut self, names: &[String], keys: &Keys) -> Result<usize, Failure> {
+        let sought = self.name.take().unwrap_or_default();
+        let named = names.iter().zip(0..).filter(|(name, _)| **name == sought);
+        let why = match named.map(|(_, number)| number).collect::<Vec<_>>()[..] {
+            [number] => return Ok(number),
+            [] => format!(
+                "no field is named `{sought}`; there are: {}",
+                names.join(", ")
+            ),
+            [one, other, ..] => format!(
+                "fields {} and {} are both named `{sought}`; give a number, and --header",
+                one + 1,
+                other + 1
+            ),
+        };
+        Err(Failure::usage(&keys.name, why))
     }
 
     /// The record that starts at `start`: where it ends, and where its field is. `None` where it does not end.
@@ -161,6 +171,14 @@ impl Csv {
         None
     }
 
+    /// A quote that is never closed has taken the rest of the input for its own.
+    fn refuse_unclosed(&self, keys: &mut Keys) -> Result<(), Failure> {
+        match self.unclosed {
+            true => keys.malformed(|| "its quote is never closed".to_string()),
+            false => Ok(()),
+        }
+    }
+
     /// Where a quoted field that starts at `at` has its closing quote, and whether `unquoted` holds its content. Without
     /// a closing quote the field ends with the input.
     fn closing_quote(
@@ -176,7 +194,10 @@ impl Csv {
         loop {
             let close = match memchr::memchr(b'"', &text[from..]) {
                 Some(close) => from + close,
-                None if last => text.len(),
+                None if last => {
+                    self.unclosed = true;
+                    text.len()
+                }
                 None => return None,
             };
             let again = text.get(close + 1) == Some(&b'"');
@@ -211,6 +232,7 @@ impl Shape for Csv {
                 if at == 0 {
                     return Ok(0);
                 }
+                self.refuse_unclosed(keys)?;
                 keys.start = at;
             }
             self.at_start = false;
@@ -234,6 +256,7 @@ impl Shape for Csv {
                 break;
             };
             match found {
+                _ if self.unclosed => self.refuse_unclosed(keys)?,
                 Found::Nothing => keys.missing(what),
                 Found::At(from, to) => keys.push(&text[from..to])?,
                 Found::Unquoted => keys.push(&self.unquoted)?,
@@ -326,7 +349,7 @@ mod tests {
             fields(text, "2", b','),
             some(&["x,y", "say \"hi\"", "\"", "two\nlines", "2", "2"])
         );
-        assert_eq!(fields("1,\"a b", "2", b','), some(&["a b"]), "never closed");
+        assert_eq!(fields("1,\"a b", "1", b','), some(&[""]), "never closed");
     }
 
     #[test]

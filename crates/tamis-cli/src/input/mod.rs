@@ -22,13 +22,17 @@ mod parquet;
 mod records;
 mod source;
 
-use std::path::PathBuf;
+#[cfg(unix)]
+use std::fs::{File, Metadata};
+#[cfg(unix)]
+use std::io;
+use std::path::{Path, PathBuf};
 
 use tamis::{Hashing, Key};
 
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use records::{Lines, Streamed};
-pub(crate) use source::Source;
+pub(crate) use source::{Source, is_same};
 
 /// How the keys lie in the input: the same options in every verb that reads keys.
 #[derive(clap::Args, Clone, Debug, Default)]
@@ -129,7 +133,11 @@ impl InputArgs {
     }
 
     /// Reads the records of a source, many at a time.
-    pub(crate) fn read(&self, source: Source, purpose: Purpose) -> Result<Reader, Failure> {
+    pub(crate) fn read(&self, mut source: Source, purpose: Purpose) -> Result<Reader, Failure> {
+        if source.is_filter()? {
+            let why = "this is a filter, not a list of keys or records";
+            return Err(Failure::usage(source.name, why));
+        }
         let keys = Keys::new(source.name.clone(), self.writing(), purpose);
         let end = self.end();
         let records: Box<dyn Records> = if let Some(field) = &self.field {
@@ -157,6 +165,7 @@ impl InputArgs {
         while let Some(batch) = reader.next_batch()? {
             hashes.extend_from_slice(batch.hashes);
         }
+        reader.warn();
         Ok(hashes)
     }
 
@@ -180,6 +189,17 @@ fn parquet_column(_: Source, _: &str, _: Keys) -> Result<Box<dyn Records>, Failu
     Err(Failure::usage("--column", why))
 }
 
+/// Refuses to read standard input twice: the second time nothing is there.
+pub(crate) fn read_stdin_once<'a>(
+    paths: impl IntoIterator<Item = &'a PathBuf>,
+) -> Result<(), Failure> {
+    let dashes = paths.into_iter().filter(|path| source::is_dash(path));
+    match dashes.count() {
+        0 | 1 => Ok(()),
+        _ => Err(Failure::usage("standard input", "can be read only once")),
+    }
+}
+
 /// The files of keys, one by one; standard input where there is none, or `-`.
 pub(crate) struct Files<'a>(&'a [PathBuf]);
 
@@ -187,14 +207,44 @@ impl Files<'_> {
     /// Refuses at once what does not exist, or reads standard input twice.
     pub(crate) fn new(paths: &[PathBuf]) -> Result<Files<'_>, Failure> {
         let files = Files(paths);
-        if paths.iter().filter(|path| source::is_dash(path)).count() > 1 {
-            return Err(Failure::usage("standard input", "can be read only once"));
-        }
+        read_stdin_once(paths)?;
         for path in paths.iter().filter(|path| !source::is_dash(path)) {
             path.metadata()
                 .map_err(|e| Failure::io(path.display(), e))?;
         }
+        if let Some(number) = (0..files.number()).find(|&number| files.is_output(number)) {
+            let name = files.open(number)?.name;
+            let why = "this is also the output; write to another file";
+            return Err(Failure::usage(name, why));
+        }
         Ok(files)
+    }
+
+    /// Whether standard output goes to the end of one of them.
+    #[cfg(unix)]
+    fn is_output(&self, number: usize) -> bool {
+        use std::os::fd::{AsFd, OwnedFd};
+        use std::os::unix::fs::MetadataExt;
+        let file = |fd: io::Result<OwnedFd>| File::from(fd?).metadata();
+        let input = match self.0.get(number).filter(|path| !source::is_dash(path)) {
+            Some(path) => path.metadata(),
+            None => file(io::stdin().as_fd().try_clone_to_owned()),
+        };
+        let output = file(io::stdout().as_fd().try_clone_to_owned());
+        let same = |input: Metadata, output: Metadata| {
+            output.is_file() && (input.dev(), input.ino()) == (output.dev(), output.ino())
+        };
+        input.is_ok_and(|input| output.is_ok_and(|output| same(input, output)))
+    }
+
+    #[cfg(not(unix))]
+    fn is_output(&self, _: usize) -> bool {
+        false
+    }
+
+    /// Whether one of them is this file, however it is called.
+    pub(crate) fn contain(&self, file: &Path) -> bool {
+        self.0.iter().any(|path| is_same(path, file))
     }
 
     /// Whether one of them is standard input.
@@ -242,9 +292,11 @@ impl Reader {
         self.0.next_batch()
     }
 
-    /// What the user should know of the input, once it has been read.
-    pub(crate) fn remarks(&self) -> Vec<String> {
-        self.0.keys().remarks()
+    /// Tells what the user should know of the input, once it has been read.
+    pub(crate) fn warn(&self) {
+        for remark in self.0.keys().remarks() {
+            failure::say(&format!("warning: {remark}"));
+        }
     }
 }
 

@@ -2,13 +2,17 @@
 //!
 //! Every value is a key: the bytes of a string or a binary, a whole number in decimal, `true` or `false`; so that the
 //! same values in a CSV file are the same keys. A null is no key; each element of a list is one. Dates and times are the
-//! whole numbers that they are stored as. Fractions are refused: which text of a number would be the key?
+//! whole numbers that they are stored as, but those of 96 bits are refused, and so are fractions: which text of a number
+//! would be the key?
 
+use std::cell::Cell;
 use std::fmt::Display;
 use std::fs::File;
 use std::io::Write;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::Once;
 
-use parquet::basic::{ConvertedType, Type};
+use parquet::basic::{ConvertedType, LogicalType, Type};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::DataType;
 use parquet::errors::ParquetError;
@@ -44,7 +48,7 @@ impl Column {
             return Err(Failure::io(&source.name, "this is no Parquet file"));
         }
         let file = File::open(path).map_err(|e| Failure::io(&source.name, e))?;
-        let file = SerializedFileReader::new(file).map_err(|e| Failure::io(&source.name, e))?;
+        let file = guarded(&source.name, || SerializedFileReader::new(file))?;
         let columns = file.metadata().file_metadata().schema_descr().columns();
         let names: Vec<String> = columns.iter().map(|c| c.path().string()).collect();
         let Some(index) = names.iter().position(|known| known == name) else {
@@ -58,10 +62,15 @@ impl Column {
             columns[index].physical_type(),
             columns[index].converted_type(),
         );
-        if meaning == ConvertedType::DECIMAL
-            || matches!(stored, Type::FLOAT | Type::DOUBLE | Type::INT96)
-        {
-            let why = format!("column `{name}` holds numbers with fractions, which are no keys");
+        let half = columns[index].logical_type_ref() == Some(&LogicalType::Float16);
+        let unfit = match stored {
+            Type::INT96 => Some("times of 96 bits"),
+            Type::FLOAT | Type::DOUBLE => Some("numbers with fractions"),
+            _ if half || meaning == ConvertedType::DECIMAL => Some("numbers with fractions"),
+            _ => None,
+        };
+        if let Some(unfit) = unfit {
+            let why = format!("column `{name}` holds {unfit}, which are no keys");
             return Err(Failure::usage(&source.name, why));
         }
         let unsigned = matches!(
@@ -126,6 +135,31 @@ impl Column {
     }
 }
 
+thread_local! {
+    /// Whether a panic of this thread is one that will be told as an error.
+    static GUARDED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Reads something of a file. The library that does so panics at some that are damaged, which is an error like another.
+fn guarded<T>(name: &str, read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, Failure> {
+    static QUIET: Once = Once::new();
+    QUIET.call_once(|| {
+        let told = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if !GUARDED.get() {
+                told(info);
+            }
+        }));
+    });
+    GUARDED.set(true);
+    let read = panic::catch_unwind(AssertUnwindSafe(read));
+    GUARDED.set(false);
+    match read {
+        Ok(read) => read.map_err(|e| Failure::io(name, e)),
+        Err(_) => Err(Failure::io(name, "this Parquet file is damaged")),
+    }
+}
+
 fn show<T: Display>(value: &T, text: &mut Vec<u8>) {
     // Writing to memory does not fail.
     let _ = write!(text, "{value}");
@@ -159,7 +193,8 @@ impl Records for Column {
         self.ends.clear();
         self.keys.clear();
         while self.ends.is_empty() {
-            if !self.read().map_err(|e| Failure::io(&self.keys.name, e))? {
+            let name = self.keys.name.clone();
+            if !guarded(&name, || self.read())? {
                 return Ok(None);
             }
         }

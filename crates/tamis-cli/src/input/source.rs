@@ -40,6 +40,12 @@ pub(super) fn is_dash(path: &Path) -> bool {
     path == Path::new("-")
 }
 
+/// Whether two paths lead to one file that is there.
+pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().ok();
+    real(one).is_some_and(|one| real(other) == Some(one))
+}
+
 impl Source {
     /// Opens a file; no path or `-` is standard input.
     pub(crate) fn open(path: Option<&Path>) -> Result<Source, Failure> {

@@ -104,6 +104,7 @@ impl Room {
     }
 }
 
+#[derive(Debug)]
 pub(crate) struct Ran(pub(crate) Output);
 
 impl Ran {

@@ -67,6 +67,8 @@ fn the_expected_loss_is_what_is_lost() {
         &["--capacity", "20000", "-e", "0.01"],
         &["-e", "0.05"],
         &["--window", "20000", "-e", "0.05"],
+        &["--window", "200", "-e", "0.05"],
+        &["--capacity", "10000", "-e", "0.01"],
     ] {
         let args = [&["dedup", "--json"], args].concat();
         let json = room.feed(lines.clone(), &args).exits(0).json();
@@ -128,6 +130,8 @@ fn exit_codes() {
     for bad in [
         &["dedup", "-e", "0"][..],
         &["dedup", "--window", "few"],
+        &["dedup", "--window", "0"],
+        &["dedup", "--capacity", "0"],
         &["dedup", "--window", "9", "--capacity", "9"],
     ] {
         room.feed("a\n", bad).exits(2);

@@ -11,6 +11,7 @@ mod diff;
 mod every;
 mod fold;
 mod info;
+mod json;
 mod kinds;
 mod manual;
 mod merge;

@@ -1,6 +1,6 @@
 //! `completions` and `man`.
 
-use crate::common::Room;
+use crate::common::{Ran, Room};
 
 #[test]
 fn every_shell_has_a_script_that_knows_every_verb() {
@@ -68,6 +68,22 @@ fn every_verb_has_a_page_with_its_examples() {
         .exits(0)
         .json();
     assert_eq!(files["files"].as_array().unwrap().len(), pages);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_page_that_cannot_be_written_whole_leaves_the_old_one() {
+    let room = Room::new();
+    room.put("tamis.1", "old");
+    let script = "trap '' XFSZ; ulimit -f 1; exec \"$0\" man --dir .";
+    let tamis = assert_cmd::cargo_bin!("tamis");
+    let ran = std::process::Command::new("sh")
+        .args(["-c".as_ref(), script.as_ref(), tamis.as_os_str()])
+        .current_dir(room.path(""))
+        .output();
+    Ran(ran.unwrap()).exits(4).says(&["tamis.1: "]);
+    assert_eq!(room.get("tamis.1"), b"old");
+    assert_eq!(room.names(), ["tamis.1"]);
 }
 
 #[test]
