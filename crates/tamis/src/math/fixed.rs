@@ -110,11 +110,14 @@ pub fn binary_fuse_published_geometry(keys: u64, arity: u32) -> Option<(u64, u64
 
 /// Segment length and count of a binary fuse filter in native files.
 ///
-/// As [`binary_fuse_published_geometry`] with two differences. The factor is
-/// [`binary_fuse_factor`]. And for arity 3, if `keys > 1200` and
+/// As [`binary_fuse_published_geometry`] with three differences. The factor is
+/// [`binary_fuse_factor`]. For arity 3, if `keys > 1200` and
 /// `ceil(capacity / L) < 45`, segments are half as long at the same capacity:
 /// so few segments leave no slack just after L has doubled, and construction
-/// would nearly always fail at sizes such as 11 520.
+/// would nearly always fail at sizes such as 11 520. And for arity 4, if
+/// `L <= 16`, which is up to 355 keys, segments are twice as long: in short
+/// ones keys have too few slots to choose from, and at some sizes every other
+/// construction would fail.
 pub fn binary_fuse_geometry(keys: u64, arity: u32) -> Option<(u64, u64)> {
     if !(1..=BINARY_FUSE_MAX_KEYS).contains(&keys) {
         return None;
@@ -123,6 +126,9 @@ pub fn binary_fuse_geometry(keys: u64, arity: u32) -> Option<(u64, u64)> {
     let capacity = fuse_capacity(keys, binary_fuse_factor(keys, arity));
     if arity == 3 && keys > 1200 && capacity.div_ceil(segment) < 45 {
         segment /= 2;
+    }
+    if arity == 4 && segment <= 16 {
+        segment *= 2;
     }
     Some((segment, fuse_segments(capacity, segment, arity)))
 }
@@ -327,7 +333,15 @@ mod tests {
                 "{keys}"
             );
         }
-        for keys in [1, 1000, 11_520, 1_000_000, 100_000_000] {
+        for keys in [1, 2, 10, 100, 355] {
+            let published = binary_fuse_published_geometry(keys, 4).unwrap();
+            let native = binary_fuse_geometry(keys, 4).unwrap();
+            assert_eq!(native.0, 2 * published.0, "{keys}");
+            let slots = |(length, count)| binary_fuse_slots(length, count, 4);
+            // Whole segments at either length: one of the shorter ones more, or a few where few hold all.
+            assert!(slots(native) <= slots(published) + published.0, "{keys}");
+        }
+        for keys in [356, 1000, 11_520, 1_000_000, 100_000_000] {
             assert_eq!(
                 binary_fuse_geometry(keys, 4),
                 binary_fuse_published_geometry(keys, 4)

@@ -71,7 +71,8 @@ const SALTS: u64 = 32;
 const ROUNDS: u32 = 16;
 /// Displaced buckets, for each that there is, at which an attempt is given up.
 const MOST_DISPLACED: u64 = 10;
-/// Buckets that were placed so lately that they stay, if there are four times as many.
+/// Buckets that were placed so lately that they stay: one in so many, and at most the others.
+const STAYING_OF: usize = 32;
 const STAYING: usize = 16;
 const PILOTS: std::ops::RangeInclusive<u8> = 0..=255;
 
@@ -266,6 +267,15 @@ struct Placing<'a> {
     slots: Vec<u64>,
 }
 
+/// How many buckets stay. With more of them a small set would find all pilots forbidden, with none two buckets displace
+/// each other for ever.
+fn stayers(buckets: u64) -> usize {
+    if buckets < 8 {
+        return 0;
+    }
+    (buckets as usize / STAYING_OF).clamp(1, STAYING)
+}
+
 impl<'a> Placing<'a> {
     fn new(hashes: &'a [u64], shape: Shape) -> Result<Placing<'a>, NoMemory> {
         let mut starts = Buf::<u32>::zeroed(shape.buckets + 1)?;
@@ -286,7 +296,7 @@ impl<'a> Placing<'a> {
             taken: Buf::zeroed(shape.slots / 64 + 1)?,
             owners: Buf::zeroed(shape.slots)?,
             staying: [u32::MAX; STAYING],
-            stayers: STAYING.min(shape.buckets as usize / 4),
+            stayers: stayers(shape.buckets),
             placed: 0,
             slots: Vec::new(),
         })
@@ -459,6 +469,27 @@ mod tests {
                         assert!(function.number(mix64(1 << 50 | i)) < keys);
                     }
                 }
+            }
+        }
+    }
+
+    /// How many attempts it took: the salt tells.
+    fn attempts(function: &Function) -> u64 {
+        let rounds = 0..u64::from(ROUNDS);
+        let mut salts = rounds.flat_map(|round| (0..SALTS).map(move |i| mix64(round << 32 | i)));
+        salts.position(|salt| salt == function.salt).unwrap() as u64 + 1
+    }
+
+    #[test]
+    fn construction_needs_one_attempt_at_nearly_every_size() {
+        let small = (1..=64).chain((70..=400).step_by(15));
+        for n in small.chain([500, 600, 800, 1000, 2000, 11_520]) {
+            for bucket in [2.0, 3.5, 4.0] {
+                let sets = if n <= 400 { 100 } else { 40_000 / n };
+                let build = |set| Function::build(&hashes(set, n), bucket);
+                let total: u64 = (0..sets).map(|set| attempts(&build(set).unwrap())).sum();
+                let mean = total as f64 / sets as f64;
+                assert!(mean <= 1.3, "{n} keys, buckets of {bucket}: {mean}");
             }
         }
     }

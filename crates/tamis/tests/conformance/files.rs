@@ -392,6 +392,7 @@ pub(crate) fn golden_earlier() {
         "binary_fuse32",
         "shards",
         "sealed",
+        "perfect",
     ] {
         let name = format!("earlier-{name}");
         let bytes = fs::read(golden_path(&name, "tamis")).unwrap();
