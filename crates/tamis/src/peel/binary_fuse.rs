@@ -19,8 +19,8 @@
 //!
 //! # Build
 //!
-//! A large set is cut into *shards* by the hash: each is a table of its own, solved by itself, under its own salt. All
-//! have the geometry of the largest, so that a shard starts where its number says. Shards bound the memory and occupy
+//! A large set is cut into *shards* by a multiple of the hash: each is a table of its own, solved by itself, under its own salt.
+//! All have the geometry of the largest, so that a shard starts where its number says. Shards bound the memory and occupy
 //! several threads; the bytes do not depend on how many.
 //!
 //! In a shard, the hashes are salted and sorted by their first segment, then added to the table segment by segment and peeled
@@ -71,6 +71,7 @@ use crate::error::{BuildError, DecodeError};
 use crate::filter::{Filter, Kind};
 use crate::format::{Decoder, Encoder};
 use crate::math;
+use crate::peel::shards::shard_of;
 use crate::simd::{self, Probe};
 pub(super) use solve::Keys;
 use solve::MOST_KEYS;
@@ -224,7 +225,7 @@ impl<F: Fingerprint, const ARITY: usize, const ONE: bool> Probe for Reader<'_, F
         let (shard, start) = if ONE {
             (0, 0)
         } else {
-            let (shard, _) = fastrange(hash, self.salts.len() as u64);
+            let shard = shard_of(hash, self.salts.len() as u64);
             (shard as usize, (shard * self.shape.slots()) as usize)
         };
         let hash = mix64(hash.wrapping_add(self.salts[shard]));

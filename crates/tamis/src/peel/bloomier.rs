@@ -61,14 +61,14 @@
 
 use crate::bits::{low_mask, mix64};
 use crate::buf::Buf;
-use crate::config::{Config, Param};
+use crate::config::{Config, Param, Tally};
 use crate::error::{BuildError, BuildErrorKind, DecodeError, NoMemory};
 use crate::filter::{Filter, Kind};
 use crate::format::{Decoder, Encoder};
 use crate::key::{Hashing, Key};
 use crate::keyed::Keyed;
 use crate::peel::binary_fuse::{Shape, fingerprint};
-use crate::peel::peeler::{self, MOST_SLOTS, Order};
+use crate::peel::peeler::{self, MOST_SLOTS, Order, STEPS};
 use crate::{math, pairs, simd};
 
 /// A fixed map from hashes to values of up to 64 bits, or a fixed set at any rate.
@@ -230,10 +230,11 @@ impl Bloomier {
         };
         let greatest = values.iter().copied().max().unwrap_or(0);
         let value_bits = greatest.max(1).ilog2() + 1;
-        let attempt = |pairs: &Pairs, number| {
-            Bloomier::attempt(&pairs.hashes, &pairs.values, (bits, value_bits), number)
+        let attempt = |pairs: &Pairs, number, tally: &Tally<'_>| {
+            let bits = (bits, value_bits);
+            Bloomier::attempt(&pairs.hashes, &pairs.values, bits, number, tally)
         };
-        peeler::build(Pairs { hashes, values }, Pairs::distinct, attempt)
+        peeler::build(config, Pairs { hashes, values }, Pairs::distinct, attempt)
     }
 
     /// The value of a hash that was given: always its own. One that was not is answered with some value at the rate
@@ -289,6 +290,7 @@ impl Bloomier {
         values: &[u64],
         (bits, value_bits): (u32, u32),
         number: u32,
+        tally: &Tally<'_>,
     ) -> Result<Option<Bloomier>, BuildError> {
         let len = hashes.len() as u64;
         let (salt, room) = peeler::attempt(number, len);
@@ -318,11 +320,13 @@ impl Bloomier {
                 of_sorted[to] = value;
             }
         })?;
+        tally.step(1, STEPS);
         let places = |salted| shape.places::<ARITY>(salted);
         let count = shape.slots();
         let Some(order) = Order::find(&salted, count, count, places)? else {
             return Ok(None);
         };
+        tally.step(2, STEPS);
         let mut map = Bloomier {
             slots: Slots::zeroed(count, bits + value_bits)?,
             shape,
@@ -341,6 +345,7 @@ impl Bloomier {
                 .fold(whole, |x, &place| x ^ map.slots.get(place));
             map.slots.fill(own as u32, rest);
         }
+        tally.step(STEPS, STEPS);
         Ok(Some(map))
     }
 }
@@ -473,8 +478,8 @@ impl Kind for Bloomier {
     fn build(config: &Config, hashes: &mut [u64]) -> Result<Bloomier, BuildError> {
         let (_, fpr) = config.check::<Bloomier>(hashes)?;
         let bits = bits_for(config, fpr)?;
-        peeler::build(hashes, peeler::distinct, |hashes, number| {
-            Bloomier::attempt(hashes, &[], (bits, 0), number)
+        peeler::build(config, hashes, peeler::distinct, |hashes, number, tally| {
+            Bloomier::attempt(hashes, &[], (bits, 0), number, tally)
         })
     }
 

@@ -116,10 +116,15 @@ impl Plan {
     }
 
     /// The filter of these hashes, which are distinct, with values of 0.
-    fn build(&self, hashes: &[u64], value_bits: u32) -> Result<Perfect, BuildError> {
+    fn build(
+        &self,
+        config: &Config,
+        hashes: &[u64],
+        value_bits: u32,
+    ) -> Result<Perfect, BuildError> {
         let keys = hashes.len() as u64;
         let mut filter = Perfect {
-            function: Function::build(hashes, self.bucket)?,
+            function: Function::build(config, hashes, self.bucket)?,
             entries: Packed::zeroed(keys, self.bits + value_bits)?,
             bits: self.bits,
             len: keys,
@@ -159,7 +164,7 @@ impl Perfect {
         }
         let kept = pairs::distinct(pairs.len(), |i| pairs[i].0, |i| pairs[i].1)?;
         let hashes: Vec<u64> = kept.iter().map(|&i| pairs[i].0).collect();
-        let mut filter = plan.build(&hashes, value_bits)?;
+        let mut filter = plan.build(config, &hashes, value_bits)?;
         for &(hash, value) in pairs {
             let set = filter.set(hash, value);
             debug_assert!(set);
@@ -312,7 +317,7 @@ impl Kind for Perfect {
     fn build(config: &Config, hashes: &mut [u64]) -> Result<Perfect, BuildError> {
         let plan = Plan::new(config, hashes)?;
         let distinct = dedup(hashes);
-        plan.build(&hashes[..distinct], plan.value_bits.unwrap_or(0))
+        plan.build(config, &hashes[..distinct], plan.value_bits.unwrap_or(0))
     }
 
     fn encode<'a>(&'a self, out: &mut Encoder<'a>) {

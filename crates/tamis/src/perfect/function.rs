@@ -39,6 +39,7 @@ use std::collections::BinaryHeap;
 
 use crate::bits::{fastrange, low_mask, mix64};
 use crate::buf::Buf;
+use crate::config::{Config, Tally};
 use crate::error::{BuildError, BuildErrorKind, DecodeError, NoMemory};
 use crate::format::{Decoder, Encoder};
 use crate::packed::Packed;
@@ -74,6 +75,8 @@ const MOST_DISPLACED: u64 = 10;
 /// Buckets that were placed so lately that they stay: one in so many, and at most the others.
 const STAYING_OF: usize = 32;
 const STAYING: usize = 16;
+/// How often an attempt tells how far it has come, about.
+const TOLD: usize = 64;
 const PILOTS: std::ops::RangeInclusive<u8> = 0..=255;
 
 impl Shape {
@@ -123,7 +126,11 @@ impl Shape {
 
 impl Function {
     /// The function for these hashes, which are distinct, with about `bucket` of them for each pilot.
-    pub(super) fn build(hashes: &[u64], bucket: f64) -> Result<Function, BuildError> {
+    pub(super) fn build(
+        config: &Config,
+        hashes: &[u64],
+        bucket: f64,
+    ) -> Result<Function, BuildError> {
         let keys = hashes.len() as u64;
         if keys > MOST_KEYS {
             return Err(BuildErrorKind::TooLarge {
@@ -134,6 +141,7 @@ impl Function {
             .into());
         }
         if keys == 0 {
+            config.tally(0);
             return Ok(Function {
                 pilots: Buf::zeroed(0)?,
                 moved: Packed::zeroed(0, 1)?,
@@ -147,12 +155,14 @@ impl Function {
             let shape = Shape::new(keys, bucket, round);
             for attempt in 0..SALTS {
                 let salt = mix64(u64::from(round) << 32 | attempt);
+                let tally = config.tally(keys);
                 for (salted, hash) in salted.iter_mut().zip(hashes) {
                     *salted = mix64(hash.wrapping_add(salt));
                 }
                 salted.sort_unstable();
                 let mut placing = Placing::new(salted, shape)?;
-                if placing.place_all() {
+                if placing.place_all(&tally) {
+                    tally.step(1, 1);
                     return Ok(Function {
                         moved: placing.moved()?,
                         pilots: placing.pilots,
@@ -312,13 +322,17 @@ impl<'a> Placing<'a> {
     }
 
     /// Whether every bucket found a pilot.
-    fn place_all(&mut self) -> bool {
+    fn place_all(&mut self, tally: &Tally<'_>) -> bool {
         let mut order: Vec<u32> = (0..self.shape.buckets as u32).collect();
         order.sort_unstable_by_key(|&bucket| (Reverse(self.size(bucket)), bucket));
         let mut waiting = BinaryHeap::new();
         let most = MOST_DISPLACED * self.shape.buckets + 1000;
         let mut displaced = 0;
-        for first in order {
+        let every = (order.len() / TOLD).max(1);
+        for (turn, first) in order.into_iter().enumerate() {
+            if turn.is_multiple_of(every) {
+                tally.step(turn as u64, self.shape.buckets);
+            }
             waiting.push((self.size(first), Reverse(first)));
             while let Some((_, Reverse(bucket))) = waiting.pop() {
                 let pilot = self.free_pilot(bucket);
@@ -457,7 +471,7 @@ mod tests {
             for set in 0..sets {
                 for bucket in [2.0, 3.5, 4.0] {
                     let hashes = hashes(set, keys);
-                    let function = Function::build(&hashes, bucket).unwrap();
+                    let function = Function::build(&Config::new(0), &hashes, bucket).unwrap();
                     let mut seen = vec![false; keys as usize];
                     for &hash in &hashes {
                         let number = function.number(function.salted(hash)) as usize;
@@ -486,7 +500,7 @@ mod tests {
         for n in small.chain([500, 600, 800, 1000, 2000, 11_520]) {
             for bucket in [2.0, 3.5, 4.0] {
                 let sets = if n <= 400 { 100 } else { 40_000 / n };
-                let build = |set| Function::build(&hashes(set, n), bucket);
+                let build = |set| Function::build(&Config::new(0), &hashes(set, n), bucket);
                 let total: u64 = (0..sets).map(|set| attempts(&build(set).unwrap())).sum();
                 let mean = total as f64 / sets as f64;
                 assert!(mean <= 1.3, "{n} keys, buckets of {bucket}: {mean}");
@@ -497,7 +511,7 @@ mod tests {
     #[test]
     fn a_number_takes_two_and_a_half_bits() {
         for (keys, bucket, bits) in [(200_000, 3.5, 2.47), (100_000, 4.0, 2.18)] {
-            let function = Function::build(&hashes(1, keys), bucket).unwrap();
+            let function = Function::build(&Config::new(0), &hashes(1, keys), bucket).unwrap();
             let got = function.size_in_bytes() as f64 * 8.0 / keys as f64;
             assert!((got / bits - 1.0).abs() < 0.01, "{got}");
         }
@@ -520,7 +534,7 @@ mod tests {
 
     #[test]
     fn equal_hashes_are_refused() {
-        let error = Function::build(&[7, 7], 3.5).unwrap_err();
+        let error = Function::build(&Config::new(0), &[7, 7], 3.5).unwrap_err();
         assert!(matches!(error.kind(), BuildErrorKind::Attempts { .. }));
     }
 }

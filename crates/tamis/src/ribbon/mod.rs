@@ -65,6 +65,7 @@
 mod bumped;
 mod homogeneous;
 mod retrieval;
+mod solve;
 mod standard;
 #[cfg(test)]
 mod tests;
@@ -94,8 +95,6 @@ const MOST_BLOCKS: u64 = 1 << 36;
 /// Keys are sorted in stretches of this many starts, a power of two: their hashes fit in the nearest cache.
 const STRETCH: usize = 1 << 11;
 
-/// What is added to a hash before it is mixed, where there is no other salt.
-const SALT: u64 = 0x9E37_79B9_7F4A_7C15;
 /// Odd numbers without pattern (from the digits of π and e), by which a hash is spread over a row and a result.
 const SPREAD: [u64; 3] = [
     0x9216_D5D9_8979_FB1B,
@@ -283,16 +282,10 @@ impl Shape {
         }
     }
 
-    /// A hash's shard, and what is left of the hash to choose a start.
+    /// The start of a hash that is mixed.
     #[inline(always)]
-    pub(crate) fn shard(&self, hash: u64) -> (u64, u64) {
-        fastrange(hash, self.shards)
-    }
-
-    /// The start of what [`shard`](Self::shard) leaves of a hash.
-    #[inline(always)]
-    pub(crate) fn start(&self, rest: u64) -> u64 {
-        fastrange(rest, self.starts()).0
+    pub(crate) fn start(&self, mixed: u64) -> u64 {
+        fastrange(mixed, self.starts()).0
     }
 
     /// The bits of a result that the filter keeps.

@@ -390,7 +390,6 @@ pub(crate) fn golden_earlier() {
         "binary_fuse8",
         "binary_fuse16",
         "binary_fuse32",
-        "shards",
         "sealed",
         "perfect",
     ] {

@@ -112,6 +112,20 @@ fn the_bytes_do_not_depend_on_the_number_of_threads() {
 }
 
 #[test]
+fn numbers_that_count_up_are_spread_over_all_shards() {
+    let hashes: Vec<u64> = (0..100_000).collect();
+    for shards in [1, 8, 100] {
+        let filter = sharded(&hashes, shards, 1).unwrap();
+        assert!(hashes.iter().all(|&h| filter.contains(h)), "{shards}");
+        let queries = 1_000_000;
+        let absent = 100_000..100_000 + queries;
+        let hits = absent.filter(|&h| filter.contains(h)).count() as u64;
+        let (low, high) = math::binomial_interval(queries, 1.0 / 256.0, 1e-9);
+        assert!((low..=high).contains(&hits), "{shards} shards: {hits}");
+    }
+}
+
+#[test]
 fn any_number_of_shards_holds_all_keys_at_the_same_rate() {
     let hashes = keys(200_000, 7);
     for shards in [1, 2, 3, 5, 16, 100] {
@@ -134,10 +148,12 @@ fn any_number_of_shards_holds_all_keys_at_the_same_rate() {
 }
 
 #[test]
-fn hashes_that_are_none_are_refused_not_spread_over_empty_shards() {
-    // Sequential numbers all lie in one shard; the table would be eight times as large as it should be.
-    let ids: Vec<u64> = (0..100_000).collect();
-    assert!(sharded(&ids, 8, 1).is_none());
+fn a_shard_far_larger_than_others_fails_rather_than_making_all_as_large() {
+    // Repeats of one hash all lie in one shard; the table would be eight times as large as it should be.
+    let hashes = [vec![7; 90_000], keys(10_000, 4)].concat();
+    assert!(sharded(&hashes, 8, 1).is_none());
+    let filter: BinaryFuse8 = made("shards=8", &hashes).unwrap();
+    assert_eq!(filter.len(), 10_001);
 }
 
 #[test]
