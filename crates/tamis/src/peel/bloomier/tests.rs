@@ -1,5 +1,7 @@
 use super::*;
 use crate::format::repair_checksums;
+use crate::key::Hashing;
+use crate::keyed::Keyed;
 
 fn hashes(n: u64, set: u64) -> Vec<u64> {
     (0..n).map(|i| mix64(set << 40 | i)).collect()
@@ -69,6 +71,23 @@ fn absent_hashes_are_answered_at_the_rate_of_the_width() {
     );
     let none = map(&exact, &[]);
     assert_eq!((none.get(1), none.fpr(), none.len()), (None, 0.0, 0));
+}
+
+#[test]
+fn values_of_no_bits_leave_a_set_of_the_same_rate() {
+    let zeros: Vec<_> = hashes(2000, 5).into_iter().map(|hash| (hash, 0)).collect();
+    let config = Config::new(0).fpr(1.0 / 16.0);
+    let of_zeros = map(&config, &zeros);
+    let set = Bloomier::build(&config, &mut hashes(2000, 5)).unwrap();
+    assert_eq!((of_zeros.value_bits(), set.value_bits()), (0, 0));
+    assert!(*of_zeros.slots.bytes == *set.slots.bytes);
+    assert_eq!(set.fpr(), 1.0 / 16.0);
+    assert!(zeros.iter().all(|&(hash, _)| set.get(hash) == Some(0)));
+    assert_rate(&set, 300_000);
+    // Without a fingerprint a slot would have no bit: it has one, and everything is answered.
+    let bare = map(&Config::new(0).set("bits", 0), &zeros);
+    assert_eq!((bare.value_bits(), bare.fpr()), (1, 1.0));
+    assert!(zeros.iter().all(|&(hash, _)| bare.get(hash) == Some(0)));
 }
 
 #[test]
