@@ -195,6 +195,7 @@ class BinaryFuse8(Kind):
 
     def check(self, keys: int) -> None:
         need((self.S == 0) == (keys == 0), "parameter 3", f"{self.S} shards for {keys} keys")
+        need(keys <= self.S * self.T, "byte 64", f"{keys} keys in {self.S * self.T} slots")
 
     def contains(self, h: int) -> bool:
         if self.S == 0:
@@ -1079,6 +1080,7 @@ class Ribbon(Kind):
 
     def check(self, keys: int) -> None:
         need((self.S == 0) == (keys == 0), "parameter 2", f"{self.S} shards for {keys} keys")
+        need(keys <= 64 * self.S * self.B, "byte 64", f"{keys} keys in {64 * self.S * self.B} slots")
 
     def equation(self, g: int) -> tuple[int, int]:
         """The row and the result of a hash."""
@@ -1150,6 +1152,8 @@ class RibbonBumped(Kind):
             self.layers.append(layer)
         need(self.listed <= keys, "parameter 2", f"{self.listed} of {keys} keys listed")
         need(self.listed == keys or self.layers, "parameter 2", f"{self.listed} of {keys} keys listed, and no layer")
+        slots = 64 * self.layers[0].S * self.layers[0].B if self.layers else 0
+        need(keys <= self.listed + slots + slots // 16, "byte 64", f"{keys} keys in {slots} slots and a list of {self.listed}")
         self.list = [h for (h,) in struct.iter_unpack("<Q", self.sections[-1])]
         need(all(a < b for a, b in zip(self.list, self.list[1:])), "last section", "hashes out of order")
 

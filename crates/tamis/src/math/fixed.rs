@@ -196,11 +196,11 @@ pub fn homogeneous_ribbon_slots(keys: u64, fingerprint_bits: u32, width: u32) ->
     (factor * keys as f64).ceil() as u64 + u64::from(fingerprint_bits) + 8
 }
 
-/// The rate that the columns of a homogeneous ribbon must have, so that the filter has the rate `fpr`.
+/// The rate of a homogeneous ribbon over that of its columns.
 ///
 /// Where no slot is free every key is found, whatever the columns (measured).
-pub fn homogeneous_ribbon_aim(fpr: f64, width: u32) -> f64 {
-    fpr / if width == 64 { 1.085 } else { 1.005 }
+pub fn homogeneous_ribbon_excess(width: u32) -> f64 {
+    if width == 64 { 1.085 } else { 1.005 }
 }
 
 /// Columns of the smallest ribbon filter of a rate, and the share of its slots that lack the last one.

@@ -382,8 +382,14 @@ impl<F: Fingerprint> Kind for BinaryFuse<F> {
                 "0 exactly when there are no keys",
             ));
         }
+        // As many slots as keys, or more: no others peel.
+        let most = shape.slots() * shards;
+        if input.len() > most {
+            let expected = format!("at most {most}, one for each slot");
+            return Err(DecodeError::invalid("keys", input.len(), expected));
+        }
         let salts = input.section("salts", shards)?;
-        let slots = input.section("slots", shape.slots() * shards)?;
+        let slots = input.section("slots", most)?;
         Ok(BinaryFuse {
             slots,
             salts,

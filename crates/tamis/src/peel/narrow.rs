@@ -127,9 +127,15 @@ impl Narrow {
             let expected = format!("1 to {MOST_SHARDS}");
             return Err(DecodeError::invalid("a run's shards", shards, expected));
         }
+        // As many slots as keys, or more: no others peel.
+        let most = shape.slots() * shards;
+        if len > most {
+            let expected = format!("at most {most}, one for each slot");
+            return Err(DecodeError::invalid("a run's keys", len, expected));
+        }
         Ok(Narrow {
             salts: input.section("a run's salts", shards)?,
-            slots: Packed::decode(input, "a run", shape.slots() * shards, width as u32)?,
+            slots: Packed::decode(input, "a run", most, width as u32)?,
             shape,
             len,
         })

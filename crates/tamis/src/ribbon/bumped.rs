@@ -132,6 +132,12 @@ pub(super) fn slots_for(keys: u64) -> u64 {
     }
 }
 
+/// The most keys that a filter whose first layer has so many slots can have, whatever the builder: more than [`LOAD`] would
+/// leave too many without a place.
+pub(super) fn most_keys(slots: u64) -> u64 {
+    slots + slots / 16
+}
+
 /// The shape of a layer for so many keys.
 fn shape_for(keys: u64, rate: Rate) -> Shape {
     let slots = slots_for(keys);
@@ -364,7 +370,7 @@ impl RibbonBumped {
         self.layers.len()
     }
 
-    /// Whether a hash that the first layer bumps is contained.
+    /// Whether a hash that the first layer bumps is contained, given its multiple.
     #[cold]
     #[inline(never)]
     fn bumped(&self, mut multiple: u64) -> bool {
@@ -489,7 +495,7 @@ impl Kind for RibbonBumped {
 
     fn build(config: &Config, hashes: &mut [u64]) -> Result<RibbonBumped, BuildError> {
         let (_, fpr) = config.check::<RibbonBumped>(hashes)?;
-        let rate = Rate::new(Self::NAME, fpr, fpr)?;
+        let rate = Rate::new(Self::NAME, fpr, 1.0)?;
         let mut distinct = hashes.len();
         for _ in 0..2 {
             let hashes = &mut hashes[..distinct];
@@ -536,6 +542,12 @@ impl Kind for RibbonBumped {
         if layers.is_empty() && listed != input.len() {
             let expected = "all keys where there are no layers";
             return Err(DecodeError::invalid("listed", listed, expected));
+        }
+        let slots = |layer: &Layer| layer.shape.slots() * layer.shape.shards;
+        let most = listed + most_keys(layers.first().map_or(0, slots));
+        if input.len() > most {
+            let expected = format!("at most {most}, for the first layer's slots and the list");
+            return Err(DecodeError::invalid("keys", input.len(), expected));
         }
         let list: Buf<u64> = input.section("list", listed)?;
         if !list.is_sorted_by(|a, b| a < b) {
@@ -615,7 +627,7 @@ mod tests {
 
     #[test]
     fn a_layer_bumps_one_key_in_thirty() {
-        let rate = Rate::new("", 1.0 / 256.0, 1.0 / 256.0).unwrap();
+        let rate = Rate::new("", 1.0 / 256.0, 1.0).unwrap();
         let mut hashes = keys(300_000, 4);
         let config = Config::new(0);
         let tally = config.tally(300_000);

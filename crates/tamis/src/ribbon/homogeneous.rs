@@ -22,7 +22,7 @@
 //! a row over w slots combines to 0 with probability 2 to the minus their rank. The filter has so many columns that both
 //! together keep to the rate asked for, on average. One stretch more or less makes a difference: a filter that errs more
 //! than it was asked to is built anew with a block more, in which every key starts elsewhere, and after some attempts
-//! with more room. So building takes up to a few times as long for some sets.
+//! with more room. So some sets take as long to build as several of the others.
 //!
 //! # Cost
 //!
@@ -315,8 +315,7 @@ impl Kind for RibbonHomogeneous {
     fn build(config: &Config, hashes: &mut [u64]) -> Result<RibbonHomogeneous, BuildError> {
         let (_, fpr) = config.check::<RibbonHomogeneous>(hashes)?;
         let width = width(config, hashes)?;
-        let aim = math::homogeneous_ribbon_aim(fpr, width);
-        let rate = Rate::new(Self::NAME, fpr, aim)?;
+        let rate = Rate::new(Self::NAME, fpr, math::homogeneous_ribbon_excess(width))?;
         if hashes.is_empty() {
             config.tally(0);
             let shape = Shape::new(width, rate, 0, 0);
@@ -410,8 +409,8 @@ mod tests {
             for set in 0..3 {
                 let hashes = keys(1_000_000, set);
                 // As published: one attempt, whatever its rate.
-                let aim = math::homogeneous_ribbon_aim(asked, width);
-                let rate = Rate::new("", asked, aim).unwrap();
+                let excess = math::homogeneous_ribbon_excess(width);
+                let rate = Rate::new("", asked, excess).unwrap();
                 let given = &mut *hashes.clone();
                 let filter = match width {
                     64 => RibbonHomogeneous::solved::<u64>(&Config::new(0), given, 1, rate, 0),
@@ -432,7 +431,7 @@ mod tests {
     #[test]
     fn the_rate_is_told_also_where_there_are_too_many_keys() {
         // As many keys as slots: stretches without a free slot, where every key is found.
-        let rate = Rate::new("", 0.01, 0.01).unwrap();
+        let rate = Rate::new("", 0.01, 1.0).unwrap();
         let hashes = keys(20_000, 2);
         let shape = Shape::new(64, rate, 1, 20_300);
         let mut words = Buf::zeroed(shape.words()).unwrap();
@@ -474,7 +473,7 @@ mod tests {
 
     #[test]
     fn the_bytes_do_not_depend_on_threads_order_or_repeats() {
-        let rate = Rate::new("", 0.01, 0.01).unwrap();
+        let rate = Rate::new("", 0.01, 1.0).unwrap();
         let mut hashes = keys(50_000, 6);
         let solved = |hashes: &mut [u64], threads| {
             let config = Config::new(0).threads(threads);

@@ -391,6 +391,12 @@ impl Shape {
             return Err(DecodeError::invalid("shards", shape.shards, expected));
         }
         shape.check()?;
+        // A builder makes more slots than there are keys.
+        let most = shape.slots() * shape.shards;
+        if input.len() > most {
+            let expected = format!("at most {most}, one for each slot");
+            return Err(DecodeError::invalid("keys", input.len(), expected));
+        }
         Ok(shape)
     }
 
@@ -467,16 +473,19 @@ pub(crate) struct Rate {
 }
 
 impl Rate {
-    /// The fewest bits that have the rate `aim`, so that the filter has the rate that was asked for.
-    pub(crate) fn new(kind: &'static str, fpr: f64, aim: f64) -> Result<Rate, BuildError> {
-        match math::ribbon_columns(aim) {
+    /// The fewest bits for a filter of this rate, which is that of its columns times `excess`.
+    pub(crate) fn new(kind: &'static str, fpr: f64, excess: f64) -> Result<Rate, BuildError> {
+        match math::ribbon_columns(fpr / excess) {
             Some((columns, short)) if columns <= MOST_COLUMNS => Ok(Rate { columns, short }),
-            _ => Err(BuildErrorKind::Unreachable {
-                kind,
-                fpr,
-                least: math::fingerprint_fpr(MOST_COLUMNS),
+            _ => {
+                let columns = math::fingerprint_fpr(MOST_COLUMNS);
+                let mut least = columns * excess;
+                // What is advised must do: rounding may have left it a hair below.
+                while least / excess < columns {
+                    least = least.next_up();
+                }
+                Err(BuildErrorKind::Unreachable { kind, fpr, least }.into())
             }
-            .into()),
         }
     }
 }

@@ -46,7 +46,8 @@ use crate::error::{BuildError, DecodeError, DecodeErrorKind, NoMemory};
 use crate::pairs;
 use crate::peel::shards::multiple;
 use crate::ribbon::bumped::{
-    BUCKET, MOST_LAYERS, WIDTH, buckets, equation, fill_bucket, next, slots_for, threshold,
+    BUCKET, MOST_LAYERS, WIDTH, buckets, equation, fill_bucket, most_keys, next, slots_for,
+    threshold,
 };
 use crate::ribbon::{BLOCK, Band, MOST_BLOCKS, Rate, Row, Shape};
 use crate::simd;
@@ -304,6 +305,11 @@ impl Retrieval {
             });
             word += blocks * columns;
             bucket += buckets(&shape(blocks, columns as u32));
+        }
+        let slots = layers.first().map_or(0, |layer| layer.blocks * BLOCK);
+        if len - listed > most_keys(slots) {
+            let expected = "few enough for the first layer's slots";
+            return Err(DecodeError::invalid("keys", len, expected));
         }
         // No sum overflows: there are 8 layers at most, of 2³⁶ blocks and 64 columns.
         let packed = bucket.div_ceil(4);

@@ -306,7 +306,7 @@ impl Kind for Ribbon {
     fn build(config: &Config, hashes: &mut [u64]) -> Result<Ribbon, BuildError> {
         let (_, fpr) = config.check::<Ribbon>(hashes)?;
         let width = width(config, hashes)?;
-        let rate = Rate::new(Self::NAME, fpr, fpr)?;
+        let rate = Rate::new(Self::NAME, fpr, 1.0)?;
         if hashes.is_empty() {
             config.tally(0);
             return Ok(Ribbon {
@@ -411,7 +411,7 @@ mod tests {
 
     #[test]
     fn the_bytes_do_not_depend_on_threads_or_order() {
-        let rate = Rate::new("", 0.01, 0.01).unwrap();
+        let rate = Rate::new("", 0.01, 1.0).unwrap();
         let mut hashes = keys(50_000, 6);
         let built = |hashes: &mut [u64], threads| {
             let config = Config::new(0).threads(threads);
@@ -427,7 +427,7 @@ mod tests {
 
     #[test]
     fn numbers_that_count_up_are_spread_over_all_shards() {
-        let rate = Rate::new("", 0.01, 0.01).unwrap();
+        let rate = Rate::new("", 0.01, 1.0).unwrap();
         let mut hashes: Vec<u64> = (0..50_000).collect();
         let filter = Ribbon::round::<u128>(&Config::new(0), &mut hashes, 7, rate, 0).unwrap();
         assert!((0..50_000).all(|hash| filter.contains(hash)));

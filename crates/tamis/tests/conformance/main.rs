@@ -82,6 +82,7 @@ const LAWS: &[Law] = {
         (Nothing, "law_06_structured_keys", rates::structured_keys),
         (Static, "law_06_numbers_as_hashes", rates::numbers_as_hashes),
         (Nothing, "law_07_round_trip", files::round_trip),
+        (Static, "law_08_forged_len", files::forged_len),
         (Insert, "law_07_copy_on_write", files::copy_on_write),
         (
             Nothing,
@@ -114,6 +115,7 @@ const LAWS: &[Law] = {
         ),
         (Nothing, "law_11_golden", files::golden),
         (Nothing, "law_12_bad_parameters", limits::bad_parameters),
+        (Static, "law_12_advised_rate", limits::advised_rate),
         (
             Nothing,
             "law_13_size_is_the_truth",
@@ -132,7 +134,7 @@ const TRIALS: [(Needs, usize); 7] = [
     (Needs::Remove, 2),
     (Needs::Count, 1),
     (Needs::Merge, 4),
-    (Needs::Static, 2),
+    (Needs::Static, 4),
 ];
 
 /// The parts of a law that hold between kinds, not for one.
