@@ -41,13 +41,13 @@
 //!
 //! P + 1 + 1/(e^(2^P/M) − 1) bits per key, and the index. With the 128 keys a chunk that are the default, a million
 //! keys take 8.15 bits each at 1 %, and 9.62 at 0.39 %, where P is 7 (P = 8 would take 9.58 without the index). A
-//! lookup decodes 64 gaps in the mean, at about 3 ns each. With `chunk=512` the 9.62 bits are 9.55, and lookups take
-//! four times as long.
+//! lookup decodes 64 gaps in the mean, with some 40 instructions each (`docs/INSTRUCTIONS.md`). With `chunk=512` the 9.62
+//! bits are 9.55, and four times as many gaps are decoded.
 //!
 //! # When to choose it
 //!
 //! For sets that travel or are merged, at any rate. From 0.02 % down, its log₂(1/ε) + 1.6 bits are fewer than the
-//! 1.13·log₂(1/ε) of a binary fuse filter of fitting width. In memory, any table answers many times as fast.
+//! 1.13·log₂(1/ε) of a binary fuse filter of fitting width. In memory, any table answers in a fraction of the instructions.
 //!
 //! # Bibliography
 //!

@@ -142,18 +142,6 @@ pub fn binary_fuse_slots(segment_length: u64, segment_count: u64, arity: u32) ->
         .saturating_mul(segment_length)
 }
 
-/// Bits of hash that choose the shard of a sharded static filter.
-///
-/// `floor(log2 t - log2 max(ln t, 1))`, `t = max(keys spread^2 / 2, 1)`: the
-/// most shards for which the largest exceeds the mean by at most the share
-/// `spread` with high probability (Vigna 2025). 0 for a `NaN` spread.
-pub fn shard_bits(keys: u64, spread: f64) -> u32 {
-    let t = (keys as f64 * spread * spread / 2.0).max(1.0);
-    let bits = (t.log2() - t.ln().max(1.0).log2()).floor();
-    // The cast takes negative and NaN values to 0.
-    (bits as u32).min(64)
-}
-
 /// Slots per key of a standard ribbon filter that succeeds 19 times in 20.
 ///
 /// `1.0358 + 0.0038 log2(keys / 2^17)` at width 128 and
@@ -260,14 +248,6 @@ pub fn golomb_rice_bits(inverse_fpr: f64) -> Option<u32> {
     }
     let size = |p: &u32| golomb_bits_per_key(*p, inverse_fpr);
     (0..64).min_by(|a, b| size(a).total_cmp(&size(b)))
-}
-
-/// Bits per key of fingerprints behind a minimal perfect hash.
-///
-/// `fingerprint_bits + hash_bits`, the hash function costing 1.443 bits per
-/// key at the very least and 2 to 3 in practice.
-pub fn perfect_hash_bits_per_key(fingerprint_bits: u32, hash_bits: f64) -> f64 {
-    f64::from(fingerprint_bits) + hash_bits
 }
 
 #[cfg(test)]
@@ -386,25 +366,6 @@ mod tests {
     }
 
     #[test]
-    fn shard_counts_match_the_table() {
-        for (spread, keys, bits) in [
-            (0.001, 10_000_000, 1),
-            (0.001, 100_000_000, 3),
-            (0.001, 1_000_000_000, 6),
-            (0.001, 10_000_000_000, 9),
-            (0.01, 10_000_000, 6),
-            (0.01, 100_000_000, 9),
-            (0.01, 1_000_000_000, 12),
-            (0.01, 10_000_000_000, 15),
-        ] {
-            assert_eq!(shard_bits(keys, spread), bits, "{spread} {keys}");
-        }
-        assert_eq!(shard_bits(0, 0.01), 0);
-        assert_eq!(shard_bits(10, f64::NAN), 0);
-        assert!(shard_bits(u64::MAX, f64::INFINITY) <= 64);
-    }
-
-    #[test]
     fn ribbon_sizes_match_the_table() {
         prints(ribbon_factor(1 << 17, 128), "1.0358");
         prints(ribbon_factor(1_000_000, 128), "1.047");
@@ -451,12 +412,5 @@ mod tests {
         assert_eq!(golomb_rice_bits(f64::NAN), None);
         assert!(golomb_bits_per_key(8, 0.0).is_nan());
         assert!(golomb_bits_per_key(u32::MAX, 2.0).is_finite());
-    }
-
-    #[test]
-    fn perfect_hash_sizes_match_the_table() {
-        prints(perfect_hash_bits_per_key(8, 2.1), "10.1");
-        prints(perfect_hash_bits_per_key(8, 3.0), "11.0");
-        prints(perfect_hash_bits_per_key(8, 2.5), "10.5");
     }
 }

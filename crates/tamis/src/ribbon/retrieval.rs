@@ -527,6 +527,18 @@ mod tests {
     }
 
     #[test]
+    fn more_keys_than_the_slots_can_have_are_refused() {
+        let map = Retrieval::from_pairs(pairs(300, 9, 3)).unwrap();
+        let slots = map.layers[0].blocks * BLOCK;
+        let most = most_keys(slots) + map.list.len() as u64;
+        let forged = |len| Retrieval { len, ..map.clone() }.to_bytes();
+        assert!(Retrieval::from_bytes(&forged(most)).is_ok());
+        for len in [most + 1, 1 << 40, u64::MAX] {
+            assert!(Retrieval::from_bytes(&forged(len)).is_err(), "{len} keys");
+        }
+    }
+
+    #[test]
     fn bytes_are_read_back_and_damage_is_found() {
         for n in [0, 3, 40, 300] {
             let pairs = pairs(n, 9, 3);
