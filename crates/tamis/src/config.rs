@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{BuildError, BuildErrorKind};
 use crate::filter::Kind;
@@ -21,10 +22,35 @@ pub struct Param {
 /// How far a build has come, in keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Keys whose part of the filter is finished.
+    /// Keys whose part of the filter is finished. Where all keys go through one step after another, a step counts for as
+    /// many keys as it is a part of the whole.
     pub done: u64,
     /// All keys; fewer once repeated ones are dropped.
     pub total: u64,
+}
+
+/// Counts what is done of one attempt at a filter, on any thread, and tells whoever watches.
+#[derive(Debug)]
+pub(crate) struct Tally<'a> {
+    config: &'a Config,
+    done: AtomicU64,
+    total: u64,
+}
+
+impl Tally<'_> {
+    /// Tells that so many keys more are done.
+    pub(crate) fn add(&self, keys: u64) {
+        let done = self.done.fetch_add(keys, Ordering::Relaxed) + keys;
+        let total = self.total;
+        self.config.tell(Progress { done, total });
+    }
+
+    /// Tells that so many of so many equal steps are done, by the one thread that takes them.
+    pub(crate) fn step(&self, step: u64, of: u64) {
+        let done = u128::from(self.total) * u128::from(step) / u128::from(of.max(1));
+        let before = self.done.load(Ordering::Relaxed);
+        self.add((done as u64).saturating_sub(before));
+    }
 }
 
 /// Who is told how far a build has come. Any two are equal: who watches does not change what is built.
@@ -126,9 +152,10 @@ impl Config {
         self
     }
 
-    /// Has a builder say how far it has come, as far as its kind does: binary fuse filters, in memory and from
-    /// [`Spill`](crate::Spill), tell it after each shard, of which a set of eight million keys has at least eight. A
-    /// build that has to start anew begins at 0 again.
+    /// Has a builder say how far it has come. All kinds that are built once do, at the start and at the end; those that cut
+    /// large sets into shards (binary fuse filters, in memory and from [`Spill`](crate::Spill), and ribbons) tell it after
+    /// each of them, and the others after each step. A build that has to start anew begins at 0 again. Kinds that take
+    /// insertions tell nothing.
     ///
     /// The function is called on the threads that build, several at a time, and no part of the text form.
     ///
@@ -148,8 +175,19 @@ impl Config {
         self
     }
 
+    /// Begins to count what is done of so many keys, and tells that it is nothing yet.
+    pub(crate) fn tally(&self, total: u64) -> Tally<'_> {
+        let tally = Tally {
+            config: self,
+            done: AtomicU64::new(0),
+            total,
+        };
+        tally.add(0);
+        tally
+    }
+
     /// Tells whoever watches.
-    pub(crate) fn tell(&self, progress: Progress) {
+    fn tell(&self, progress: Progress) {
         if let Some(watch) = &self.watch.0 {
             watch(progress);
         }

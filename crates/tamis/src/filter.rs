@@ -112,6 +112,64 @@ pub trait Merge: Filter + Sized {
     fn merge(&mut self, other: &Self) -> Result<(), MergeError>;
 }
 
+/// A filter of a fixed set that knows a value for each of its keys: a map that stores no keys.
+///
+/// [`Bloomier`](crate::Bloomier) is the smallest; the values of [`Perfect`](crate::Perfect) can be changed.
+/// [`Retrieval`](crate::Retrieval) has the same words but is no filter: it is asked for members only.
+pub trait Map: Filter + Sized {
+    /// The map of these pairs of hash and value. A pair may be given more than once.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] when the configuration is not possible, or a hash has two values:
+    /// [`BuildErrorKind::Conflict`](crate::BuildErrorKind::Conflict), which names the positions of both.
+    fn from_pairs(
+        config: &Config,
+        pairs: impl IntoIterator<Item = (u64, u64)>,
+    ) -> Result<Self, BuildError>;
+
+    /// The value of a hash that was given: always its own. One that was not is answered with some value at the rate
+    /// [`fpr`](Filter::fpr), and otherwise with `None`.
+    fn get(&self, hash: u64) -> Option<u64>;
+
+    /// Looks up many hashes: `out[i]` becomes `get(hashes[i])`, for as many as both slices hold. Faster than single calls.
+    fn get_batch(&self, hashes: &[u64], out: &mut [Option<u64>]) {
+        let n = hashes.len().min(out.len());
+        simd::dispatch(GetBatch {
+            map: self,
+            hashes: &hashes[..n],
+            out: &mut out[..n],
+        });
+    }
+
+    /// Bits of a value; 0 in a set without values.
+    fn value_bits(&self) -> u32;
+}
+
+/// Many lookups of values: while one is answered, the lines of those to come are on their way.
+struct GetBatch<'a, M> {
+    map: &'a M,
+    hashes: &'a [u64],
+    out: &'a mut [Option<u64>],
+}
+
+impl<M: Map> simd::Op for GetBatch<'_, M> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<B: simd::Bits>(self, _: B) {
+        let large = self.map.size_in_bytes() >= simd::PREFETCH_FROM;
+        for (i, (&hash, out)) in self.hashes.iter().zip(self.out).enumerate() {
+            if let Some(&next) = self.hashes.get(i + simd::AHEAD)
+                && large
+            {
+                self.map.prefetch(next);
+            }
+            *out = self.map.get(hash);
+        }
+    }
+}
+
 /// What a filter supplies to be built, stored and found by name.
 ///
 /// For filters of this library: what `build` and `decode` need is not public.

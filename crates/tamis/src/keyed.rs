@@ -11,7 +11,7 @@ use crate::error::{
     BuildError, BuildErrorKind, DecodeError, DecodeErrorKind, Full, MergeError, MergeErrorKind,
 };
 use crate::file;
-use crate::filter::{Count, Filter, Insert, Kind, Remove};
+use crate::filter::{Count, Filter, Insert, Kind, Map, Remove};
 use crate::format::{self, Decoder, Encoder, FileHashing, Header};
 use crate::key::{Hashing, Key};
 
@@ -156,6 +156,54 @@ impl<F: Count> Keyed<F> {
     #[inline]
     pub fn count<K: Key + ?Sized>(&self, key: &K) -> u64 {
         self.filter.count(self.hash(key))
+    }
+}
+
+impl<M: Map> Keyed<M> {
+    /// The map of these pairs of key and value, with the default hashing. A pair may be given more than once.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] when the configuration is not possible, or a key has two values: [`BuildErrorKind::Conflict`],
+    /// which names the positions of both.
+    pub fn from_pairs<K: Key>(
+        config: &Config,
+        pairs: impl IntoIterator<Item = (K, u64)>,
+    ) -> Result<Keyed<M>, BuildError> {
+        Keyed::from_pairs_with(config, Hashing::default(), pairs)
+    }
+
+    /// As [`from_pairs`](Keyed::from_pairs), with a hashing of your choice.
+    ///
+    /// # Errors
+    ///
+    /// As [`from_pairs`](Keyed::from_pairs).
+    pub fn from_pairs_with<K: Key>(
+        config: &Config,
+        hashing: Hashing,
+        pairs: impl IntoIterator<Item = (K, u64)>,
+    ) -> Result<Keyed<M>, BuildError> {
+        let hashed = pairs
+            .into_iter()
+            .map(|(key, value)| (key.hash_with(&hashing), value));
+        Keyed::from_filter(M::from_pairs(config, hashed)?, hashing, config)
+    }
+
+    /// The value of a key that was given; see [`Map::get`] for one that was not.
+    #[inline]
+    pub fn get<K: Key + ?Sized>(&self, key: &K) -> Option<u64> {
+        self.filter.get(self.hash(key))
+    }
+
+    /// Looks up many keys: `out[i]` becomes `get(&keys[i])`, for as many as both slices hold. Faster than single calls.
+    pub fn get_batch<K: Key>(&self, keys: &[K], out: &mut [Option<u64>]) {
+        let mut hashes = [0; CHUNK];
+        for (keys, out) in keys.chunks(CHUNK).zip(out.chunks_mut(CHUNK)) {
+            for (hash, key) in hashes.iter_mut().zip(keys) {
+                *hash = self.hash(key);
+            }
+            self.filter.get_batch(&hashes[..keys.len()], out);
+        }
     }
 }
 

@@ -19,7 +19,7 @@
 //! |---|---|
 //! | a fixed set, fast | [`BinaryFuse8`] (0.39 % false positives), [`BinaryFuse16`], [`BinaryFuse32`] |
 //! | a fixed set, the smallest, at any rate | [`RibbonBumped`] |
-//! | a fixed map from keys to small values | [`Bloomier`]; [`Perfect`] if values change |
+//! | a fixed map from keys to small values | [`Bloomier`]; [`Perfect`] if values change or keys need numbers; [`Retrieval`] if only members are asked for |
 //! | keys arriving over time, the fastest | [`SplitBlock512`] |
 //! | keys arriving over time, in little space | [`TinySet`], or [`TinySetRemovable`] if some leave again |
 //! | to remove keys, or to count copies | [`Cuckoo`] |
@@ -29,7 +29,6 @@
 //! | to fill one filter from many threads at once | [`AtomicSplitBlock`], [`AtomicBloom`] |
 //! | to find the differences of two sets without sending either | [`Iblt`] |
 //! | a fixed set that travels or is merged, at any rate | [`Golomb`] |
-//! | a value or a number for each key of a fixed set | [`Perfect`] |
 //! | the filters of Bitcoin blocks | [`Bip158`] |
 //! | the bits of a Parquet file | [`SplitBlock256`] |
 //!
@@ -81,7 +80,7 @@ pub use error::{
 };
 #[doc(hidden)]
 pub use file::{check_writable, replace_file};
-pub use filter::{Count, Filter, Insert, Kind, Merge, Remove};
+pub use filter::{Count, Filter, Insert, Kind, Map, Merge, Remove};
 pub use format::{Decoder, Encoder, ParamValue, looks_like_filter};
 pub use key::{Hashing, Key};
 pub use keyed::{Keyed, Stored};

@@ -188,18 +188,19 @@ class BinaryFuse8(Kind):
         need(a in (3, 4), "parameter 0", f"arity {a}, not 3 or 4")
         need(1 <= L <= 2**18 and L & (L - 1) == 0, "parameter 1", f"segment length {L}, not a power of two to 2^18")
         need(1 <= C <= 2**24, "parameter 2", f"{C} segments, not 1 to 2^24")
-        need(S <= 2**16, "parameter 3", f"{S} shards, more than 2^20")
+        need(S <= 2**16, "parameter 3", f"{S} shards, more than 2^16")
         self.a, self.L, self.C, self.S, self.T = a, L, C, S, (C + a - 1) * L
         need(self.T < 2**32, "parameters 0 to 2", f"{self.T} slots in a shard, not fewer than 2^32")
         self.lengths = (8 * S, S * self.T * self.size)
 
     def check(self, keys: int) -> None:
         need((self.S == 0) == (keys == 0), "parameter 3", f"{self.S} shards for {keys} keys")
+        need(keys <= self.S * self.T, "byte 64", f"{keys} keys in {self.S * self.T} slots")
 
     def contains(self, h: int) -> bool:
         if self.S == 0:
             return False
-        shard, L = scale(h, self.S), self.L
+        shard, L = scale(h * GOLDEN_RATIO & MASK, self.S), self.L
         g = mix(h + int.from_bytes(self.sections[0][8 * shard : 8 * shard + 8], "little") & MASK)
         p = scale(g, self.C * L)
         shifts = (18, 0) if self.a == 3 else (0, 18, 36)
@@ -1022,7 +1023,7 @@ class Golomb(Kind):
             value += 1
 
     def contains(self, h: int) -> bool:
-        return scale(h, self.U) in self.values
+        return scale(mix(h + GOLDEN_RATIO & MASK), self.U) in self.values
 
 
 class Perfect(Kind):
@@ -1079,6 +1080,7 @@ class Ribbon(Kind):
 
     def check(self, keys: int) -> None:
         need((self.S == 0) == (keys == 0), "parameter 2", f"{self.S} shards for {keys} keys")
+        need(keys <= 64 * self.S * self.B, "byte 64", f"{keys} keys in {64 * self.S * self.B} slots")
 
     def equation(self, g: int) -> tuple[int, int]:
         """The row and the result of a hash."""
@@ -1107,7 +1109,7 @@ class Ribbon(Kind):
     def contains(self, h: int) -> bool:
         if self.S == 0:
             return False
-        shard = scale(h, self.S)
+        shard = scale(h * GOLDEN_RATIO & MASK, self.S)
         g = mix(h + int.from_bytes(self.sections[0][8 * shard : 8 * shard + 8], "little") & MASK)
         return self.agrees(shard, scale(g, self.starts), *self.equation(g))
 
@@ -1119,7 +1121,7 @@ class RibbonHomogeneous(Ribbon):
         if self.S == 0:
             return False
         g = mix(h + GOLDEN_RATIO & MASK)
-        shard, start = scale(g, self.S), scale(g * self.S & MASK, self.starts)
+        shard, start = scale(h * GOLDEN_RATIO & MASK, self.S), scale(g, self.starts)
         return self.agrees(shard, start, self.equation(g)[0], 0)
 
 
@@ -1150,17 +1152,20 @@ class RibbonBumped(Kind):
             self.layers.append(layer)
         need(self.listed <= keys, "parameter 2", f"{self.listed} of {keys} keys listed")
         need(self.listed == keys or self.layers, "parameter 2", f"{self.listed} of {keys} keys listed, and no layer")
+        slots = 64 * self.layers[0].S * self.layers[0].B if self.layers else 0
+        need(keys <= self.listed + slots + slots // 16, "byte 64", f"{keys} keys in {slots} slots and a list of {self.listed}")
         self.list = [h for (h,) in struct.iter_unpack("<Q", self.sections[-1])]
         need(all(a < b for a, b in zip(self.list, self.list[1:])), "last section", "hashes out of order")
 
-    def contains(self, g: int) -> bool:
+    def contains(self, h: int) -> bool:
+        g = h * GOLDEN_RATIO & MASK
         for layer in self.layers:
             shard, s = scale(g, layer.S), scale(g * layer.S & MASK, layer.starts)
             bucket = shard * -(-(layer.B - 1) // 2) + s // 128
             threshold = (0, 14, 40, 128)[layer.sections[0][bucket // 4] >> bucket % 4 * 2 & 3]
             if s % 128 >= threshold:
-                return layer.agrees(shard, s, *layer.equation(g))
-            g = mix(g + GOLDEN_RATIO & MASK)
+                return layer.agrees(shard, s, *layer.equation(g ^ g >> 32))
+            g = mix(g + GOLDEN_RATIO & MASK) * GOLDEN_RATIO & MASK
         return g in self.list
 
 

@@ -3,7 +3,7 @@
 //! # The idea
 //!
 //! ```text
-//!   hash ──► value in 0 … U − 1,   U = n/ε
+//!   hash ──► mixed, scaled to a value in 0 … U − 1,   U = n/ε
 //!
 //!   values     5      12 13        40      │  66 …           │            in chunks of 2^s values
 //!   gaps       5       6  0        26      │   2 …           │            how many values were left out
@@ -41,13 +41,13 @@
 //!
 //! P + 1 + 1/(e^(2^P/M) − 1) bits per key, and the index. With the 128 keys a chunk that are the default, a million
 //! keys take 8.15 bits each at 1 %, and 9.62 at 0.39 %, where P is 7 (P = 8 would take 9.58 without the index). A
-//! lookup decodes 64 gaps in the mean, at about 3 ns each. With `chunk=512` the 9.62 bits are 9.55, and lookups take
-//! four times as long.
+//! lookup decodes 64 gaps in the mean, with some 40 instructions each (`docs/INSTRUCTIONS.md`). With `chunk=512` the 9.62
+//! bits are 9.55, and four times as many gaps are decoded.
 //!
 //! # When to choose it
 //!
 //! For sets that travel or are merged, at any rate. From 0.02 % down, its log₂(1/ε) + 1.6 bits are fewer than the
-//! 1.13·log₂(1/ε) of a binary fuse filter of fitting width. In memory, any table answers many times as fast.
+//! 1.13·log₂(1/ε) of a binary fuse filter of fitting width. In memory, any table answers in a fraction of the instructions.
 //!
 //! # Bibliography
 //!
@@ -64,6 +64,7 @@ use crate::filter::{Filter, Kind, Merge};
 use crate::format::{Decoder, Encoder};
 use crate::packed::Packed;
 use crate::peel::dedup;
+use crate::peel::shards::{mixed, unmixed};
 
 /// A static filter of any rate, near the lower bound, whose parts can be merged and listed.
 ///
@@ -154,7 +155,7 @@ impl Shape {
     /// The value of a hash: this filter's geometry.
     #[inline(always)]
     fn value(&self, hash: u64) -> u64 {
-        fastrange(hash, self.range).0
+        fastrange(mixed(hash), self.range).0
     }
 
     /// How many bits the code of a gap has.
@@ -223,7 +224,7 @@ impl Golomb {
         self.shape.rice
     }
 
-    /// The values of the keys in ascending order, without repeats: the hash of a key, scaled to the range.
+    /// The values of the keys in ascending order, without repeats: the hash of a key, mixed and scaled to the range.
     pub fn values(&self) -> impl Iterator<Item = u64> + Clone + '_ {
         (0..self.shape.chunks).flat_map(move |chunk| self.in_chunk(chunk))
     }
@@ -234,6 +235,27 @@ impl Golomb {
         let range = self.index.offset(chunk)..self.index.offset(chunk + 1);
         let start = chunk << self.shape.shift;
         Codes::new(&self.code, self.shape.rice, range, start)
+    }
+
+    /// The filter of hashes that are mixed. Sorts them.
+    fn of_mixed(config: &Config, chunk: u64, hashes: &mut [u64]) -> Result<Golomb, BuildError> {
+        let tally = config.tally(hashes.len() as u64);
+        // Repeats count for nothing, so that parts of one capacity merge whatever they were given.
+        let len = dedup(hashes);
+        let hashes = &hashes[..len];
+        tally.step(1, 2);
+        let (keys, fpr) = config.check::<Golomb>(hashes)?;
+        // A rate that a hash of 64 bits can promise gives 2⁶⁰ at most.
+        let range = (keys.max(1) as f64 / fpr).ceil() as u64;
+        let range = range.clamp(1, MOST_RANGE);
+        // A value that repeats is left out.
+        let value = |i: usize| fastrange(hashes[i], range).0;
+        let values = (0..len).map(value).enumerate();
+        let values = values.filter(|&(i, own)| i == 0 || value(i - 1) != own);
+        let values = values.map(|(_, value)| value);
+        let filter = Golomb::of_values(range, chunk, len as u64, values)?;
+        tally.step(2, 2);
+        Ok(filter)
     }
 
     /// The filter of these values, which ascend.
@@ -451,19 +473,11 @@ impl Kind for Golomb {
         if !CHUNK.contains(&chunk) {
             return Err(BuildError::parameter("chunk", chunk, expected));
         }
-        // Repeats count for nothing, so that parts of one capacity merge whatever they were given.
-        let len = dedup(hashes);
-        let hashes = &hashes[..len];
-        let (keys, fpr) = config.check::<Golomb>(hashes)?;
-        // A rate that a hash of 64 bits can promise gives 2⁶⁰ at most.
-        let range = (keys.max(1) as f64 / fpr).ceil() as u64;
-        let range = range.clamp(1, MOST_RANGE);
-        // Values ascend with the hashes; one that repeats is left out.
-        let value = |i: usize| fastrange(hashes[i], range).0;
-        let values = (0..len).map(value).enumerate();
-        let values = values.filter(|&(i, own)| i == 0 || value(i - 1) != own);
-        let values = values.map(|(_, value)| value);
-        Ok(Golomb::of_values(range, chunk, len as u64, values)?)
+        // Mixed where they lie, as values ascend with the mixed hashes, and given back as they were.
+        hashes.iter_mut().for_each(|hash| *hash = mixed(*hash));
+        let built = Golomb::of_mixed(config, chunk, hashes);
+        hashes.iter_mut().for_each(|hash| *hash = unmixed(*hash));
+        built
     }
 
     fn encode<'a>(&'a self, out: &mut Encoder<'a>) {
@@ -645,7 +659,7 @@ mod tests {
             for fpr in [0.9, 0.1, 1e-3, 1e-12] {
                 let filter = holding(keys, fpr, 16);
                 let mut expected: Vec<u64> = (0..keys)
-                    .map(|i| fastrange(mix64(i), filter.range()).0)
+                    .map(|i| fastrange(mixed(mix64(i)), filter.range()).0)
                     .collect();
                 expected.sort_unstable();
                 expected.dedup();

@@ -110,11 +110,14 @@ pub fn binary_fuse_published_geometry(keys: u64, arity: u32) -> Option<(u64, u64
 
 /// Segment length and count of a binary fuse filter in native files.
 ///
-/// As [`binary_fuse_published_geometry`] with two differences. The factor is
-/// [`binary_fuse_factor`]. And for arity 3, if `keys > 1200` and
+/// As [`binary_fuse_published_geometry`] with three differences. The factor is
+/// [`binary_fuse_factor`]. For arity 3, if `keys > 1200` and
 /// `ceil(capacity / L) < 45`, segments are half as long at the same capacity:
 /// so few segments leave no slack just after L has doubled, and construction
-/// would nearly always fail at sizes such as 11 520.
+/// would nearly always fail at sizes such as 11 520. And for arity 4, if
+/// `L <= 16`, which is up to 355 keys, segments are twice as long: in short
+/// ones keys have too few slots to choose from, and at some sizes every other
+/// construction would fail.
 pub fn binary_fuse_geometry(keys: u64, arity: u32) -> Option<(u64, u64)> {
     if !(1..=BINARY_FUSE_MAX_KEYS).contains(&keys) {
         return None;
@@ -123,6 +126,9 @@ pub fn binary_fuse_geometry(keys: u64, arity: u32) -> Option<(u64, u64)> {
     let capacity = fuse_capacity(keys, binary_fuse_factor(keys, arity));
     if arity == 3 && keys > 1200 && capacity.div_ceil(segment) < 45 {
         segment /= 2;
+    }
+    if arity == 4 && segment <= 16 {
+        segment *= 2;
     }
     Some((segment, fuse_segments(capacity, segment, arity)))
 }
@@ -134,18 +140,6 @@ pub fn binary_fuse_slots(segment_length: u64, segment_count: u64, arity: u32) ->
     segment_count
         .saturating_add(u64::from(arity.max(1)) - 1)
         .saturating_mul(segment_length)
-}
-
-/// Bits of hash that choose the shard of a sharded static filter.
-///
-/// `floor(log2 t - log2 max(ln t, 1))`, `t = max(keys spread^2 / 2, 1)`: the
-/// most shards for which the largest exceeds the mean by at most the share
-/// `spread` with high probability (Vigna 2025). 0 for a `NaN` spread.
-pub fn shard_bits(keys: u64, spread: f64) -> u32 {
-    let t = (keys as f64 * spread * spread / 2.0).max(1.0);
-    let bits = (t.log2() - t.ln().max(1.0).log2()).floor();
-    // The cast takes negative and NaN values to 0.
-    (bits as u32).min(64)
 }
 
 /// Slots per key of a standard ribbon filter that succeeds 19 times in 20.
@@ -190,11 +184,11 @@ pub fn homogeneous_ribbon_slots(keys: u64, fingerprint_bits: u32, width: u32) ->
     (factor * keys as f64).ceil() as u64 + u64::from(fingerprint_bits) + 8
 }
 
-/// The rate that the columns of a homogeneous ribbon must have, so that the filter has the rate `fpr`.
+/// The rate of a homogeneous ribbon over that of its columns.
 ///
 /// Where no slot is free every key is found, whatever the columns (measured).
-pub fn homogeneous_ribbon_aim(fpr: f64, width: u32) -> f64 {
-    fpr / if width == 64 { 1.085 } else { 1.005 }
+pub fn homogeneous_ribbon_excess(width: u32) -> f64 {
+    if width == 64 { 1.085 } else { 1.005 }
 }
 
 /// Columns of the smallest ribbon filter of a rate, and the share of its slots that lack the last one.
@@ -254,14 +248,6 @@ pub fn golomb_rice_bits(inverse_fpr: f64) -> Option<u32> {
     }
     let size = |p: &u32| golomb_bits_per_key(*p, inverse_fpr);
     (0..64).min_by(|a, b| size(a).total_cmp(&size(b)))
-}
-
-/// Bits per key of fingerprints behind a minimal perfect hash.
-///
-/// `fingerprint_bits + hash_bits`, the hash function costing 1.443 bits per
-/// key at the very least and 2 to 3 in practice.
-pub fn perfect_hash_bits_per_key(fingerprint_bits: u32, hash_bits: f64) -> f64 {
-    f64::from(fingerprint_bits) + hash_bits
 }
 
 #[cfg(test)]
@@ -327,7 +313,15 @@ mod tests {
                 "{keys}"
             );
         }
-        for keys in [1, 1000, 11_520, 1_000_000, 100_000_000] {
+        for keys in [1, 2, 10, 100, 355] {
+            let published = binary_fuse_published_geometry(keys, 4).unwrap();
+            let native = binary_fuse_geometry(keys, 4).unwrap();
+            assert_eq!(native.0, 2 * published.0, "{keys}");
+            let slots = |(length, count)| binary_fuse_slots(length, count, 4);
+            // Whole segments at either length: one of the shorter ones more, or a few where few hold all.
+            assert!(slots(native) <= slots(published) + published.0, "{keys}");
+        }
+        for keys in [356, 1000, 11_520, 1_000_000, 100_000_000] {
             assert_eq!(
                 binary_fuse_geometry(keys, 4),
                 binary_fuse_published_geometry(keys, 4)
@@ -369,25 +363,6 @@ mod tests {
             assert_eq!(binary_fuse_geometry(keys, arity), None);
             assert_eq!(binary_fuse_published_geometry(keys, arity), None);
         }
-    }
-
-    #[test]
-    fn shard_counts_match_the_table() {
-        for (spread, keys, bits) in [
-            (0.001, 10_000_000, 1),
-            (0.001, 100_000_000, 3),
-            (0.001, 1_000_000_000, 6),
-            (0.001, 10_000_000_000, 9),
-            (0.01, 10_000_000, 6),
-            (0.01, 100_000_000, 9),
-            (0.01, 1_000_000_000, 12),
-            (0.01, 10_000_000_000, 15),
-        ] {
-            assert_eq!(shard_bits(keys, spread), bits, "{spread} {keys}");
-        }
-        assert_eq!(shard_bits(0, 0.01), 0);
-        assert_eq!(shard_bits(10, f64::NAN), 0);
-        assert!(shard_bits(u64::MAX, f64::INFINITY) <= 64);
     }
 
     #[test]
@@ -437,12 +412,5 @@ mod tests {
         assert_eq!(golomb_rice_bits(f64::NAN), None);
         assert!(golomb_bits_per_key(8, 0.0).is_nan());
         assert!(golomb_bits_per_key(u32::MAX, 2.0).is_finite());
-    }
-
-    #[test]
-    fn perfect_hash_sizes_match_the_table() {
-        prints(perfect_hash_bits_per_key(8, 2.1), "10.1");
-        prints(perfect_hash_bits_per_key(8, 3.0), "11.0");
-        prints(perfect_hash_bits_per_key(8, 2.5), "10.5");
     }
 }

@@ -61,14 +61,12 @@
 
 use crate::bits::{low_mask, mix64};
 use crate::buf::Buf;
-use crate::config::{Config, Param};
+use crate::config::{Config, Param, Tally};
 use crate::error::{BuildError, BuildErrorKind, DecodeError, NoMemory};
-use crate::filter::{Filter, Kind};
+use crate::filter::{Filter, Kind, Map};
 use crate::format::{Decoder, Encoder};
-use crate::key::{Hashing, Key};
-use crate::keyed::Keyed;
 use crate::peel::binary_fuse::{Shape, fingerprint};
-use crate::peel::peeler::{self, MOST_SLOTS, Order};
+use crate::peel::peeler::{self, MOST_SLOTS, Order, STEPS};
 use crate::{math, pairs, simd};
 
 /// A fixed map from hashes to values of up to 64 bits, or a fixed set at any rate.
@@ -209,16 +207,12 @@ impl Pairs {
     }
 }
 
-impl Bloomier {
-    /// The map of these pairs of hash and value. Values take as many bits as the greatest has.
+impl Map for Bloomier {
+    /// Values take as many bits as the greatest has: none where all are 0 and there is a fingerprint.
     ///
     /// The rate is that at which a hash that was not given is answered with some value. The parameter `bits=0` is for
     /// maps that are asked for members only: then every hash is answered, at no cost.
-    ///
-    /// # Errors
-    ///
-    /// [`BuildError`] when the configuration is not possible, or a hash has two values: [`BuildErrorKind::Conflict`].
-    pub fn from_pairs(
+    fn from_pairs(
         config: &Config,
         pairs: impl IntoIterator<Item = (u64, u64)>,
     ) -> Result<Bloomier, BuildError> {
@@ -229,17 +223,17 @@ impl Bloomier {
             _ => bits_for(config, fpr)?,
         };
         let greatest = values.iter().copied().max().unwrap_or(0);
-        let value_bits = greatest.max(1).ilog2() + 1;
-        let attempt = |pairs: &Pairs, number| {
-            Bloomier::attempt(&pairs.hashes, &pairs.values, (bits, value_bits), number)
+        // A slot has a bit at least.
+        let value_bits = (64 - greatest.leading_zeros()).max(u32::from(bits == 0));
+        let attempt = |pairs: &Pairs, number, tally: &Tally<'_>| {
+            let bits = (bits, value_bits);
+            Bloomier::attempt(&pairs.hashes, &pairs.values, bits, number, tally)
         };
-        peeler::build(Pairs { hashes, values }, Pairs::distinct, attempt)
+        peeler::build(config, Pairs { hashes, values }, Pairs::distinct, attempt)
     }
 
-    /// The value of a hash that was given: always its own. One that was not is answered with some value at the rate
-    /// [`fpr`](Filter::fpr), and otherwise with `None`.
     #[inline(always)]
-    pub fn get(&self, hash: u64) -> Option<u64> {
+    fn get(&self, hash: u64) -> Option<u64> {
         if self.len == 0 {
             return None;
         }
@@ -251,24 +245,15 @@ impl Bloomier {
         agrees.then_some((found >> self.bits) as u64)
     }
 
-    /// Looks up many hashes: `out[i]` becomes `get(hashes[i])`, for as many as both slices hold. Faster than single calls.
-    pub fn get_batch(&self, hashes: &[u64], out: &mut [Option<u64>]) {
-        let n = hashes.len().min(out.len());
-        simd::dispatch(GetBatch {
-            map: self,
-            hashes: &hashes[..n],
-            out: &mut out[..n],
-        });
+    fn value_bits(&self) -> u32 {
+        self.value_bits
     }
+}
 
+impl Bloomier {
     /// Bits of a fingerprint; 0 where every hash is answered.
     pub fn fingerprint_bits(&self) -> u32 {
         self.bits
-    }
-
-    /// Bits of a value; 0 in a set.
-    pub fn value_bits(&self) -> u32 {
-        self.value_bits
     }
 
     /// The slots of a hash, and its fingerprint.
@@ -289,6 +274,7 @@ impl Bloomier {
         values: &[u64],
         (bits, value_bits): (u32, u32),
         number: u32,
+        tally: &Tally<'_>,
     ) -> Result<Option<Bloomier>, BuildError> {
         let len = hashes.len() as u64;
         let (salt, room) = peeler::attempt(number, len);
@@ -318,11 +304,13 @@ impl Bloomier {
                 of_sorted[to] = value;
             }
         })?;
+        tally.step(1, STEPS);
         let places = |salted| shape.places::<ARITY>(salted);
         let count = shape.slots();
         let Some(order) = Order::find(&salted, count, count, places)? else {
             return Ok(None);
         };
+        tally.step(2, STEPS);
         let mut map = Bloomier {
             slots: Slots::zeroed(count, bits + value_bits)?,
             shape,
@@ -341,6 +329,7 @@ impl Bloomier {
                 .fold(whole, |x, &place| x ^ map.slots.get(place));
             map.slots.fill(own as u32, rest);
         }
+        tally.step(STEPS, STEPS);
         Ok(Some(map))
     }
 }
@@ -350,78 +339,6 @@ fn bits_for(config: &Config, fpr: f64) -> Result<u32, BuildError> {
     let most = *BITS.end() as u32;
     let needed = (1..=most).find(|&bits| math::fingerprint_fpr(bits) <= fpr);
     config.bits::<Bloomier>(BITS, needed, math::fingerprint_fpr(most))
-}
-
-/// Many lookups of values: while one is answered, the lines of those to come are on their way.
-struct GetBatch<'a> {
-    map: &'a Bloomier,
-    hashes: &'a [u64],
-    out: &'a mut [Option<u64>],
-}
-
-impl simd::Op for GetBatch<'_> {
-    type Out = ();
-
-    #[inline(always)]
-    fn run<B: simd::Bits>(self, _: B) {
-        let large = self.map.size_in_bytes() >= simd::PREFETCH_FROM;
-        for (i, (&hash, out)) in self.hashes.iter().zip(self.out).enumerate() {
-            if let Some(&next) = self.hashes.get(i + simd::AHEAD)
-                && large
-            {
-                self.map.prefetch(next);
-            }
-            *out = self.map.get(hash);
-        }
-    }
-}
-
-impl Keyed<Bloomier> {
-    /// The map of these pairs of key and value, with the default hashing; see [`Bloomier::from_pairs`].
-    ///
-    /// # Errors
-    ///
-    /// [`BuildError`] when the configuration is not possible, or a key has two values: [`BuildErrorKind::Conflict`].
-    pub fn from_pairs<K: Key>(
-        config: &Config,
-        pairs: impl IntoIterator<Item = (K, u64)>,
-    ) -> Result<Keyed<Bloomier>, BuildError> {
-        Keyed::<Bloomier>::from_pairs_with(config, Hashing::default(), pairs)
-    }
-
-    /// As [`from_pairs`](Keyed::from_pairs), with a hashing of your choice.
-    ///
-    /// # Errors
-    ///
-    /// [`BuildError`] when the configuration is not possible, or a key has two values: [`BuildErrorKind::Conflict`].
-    pub fn from_pairs_with<K: Key>(
-        config: &Config,
-        hashing: Hashing,
-        pairs: impl IntoIterator<Item = (K, u64)>,
-    ) -> Result<Keyed<Bloomier>, BuildError> {
-        let hashed = pairs
-            .into_iter()
-            .map(|(key, value)| (key.hash_with(&hashing), value));
-        Keyed::from_filter(Bloomier::from_pairs(config, hashed)?, hashing, config)
-    }
-
-    /// The value of a key that was given; see [`Bloomier::get`] for one that was not.
-    #[inline]
-    pub fn get<K: Key + ?Sized>(&self, key: &K) -> Option<u64> {
-        self.filter().get(self.hash(key))
-    }
-
-    /// Looks up many keys: `out[i]` becomes `get(&keys[i])`, for as many as both slices hold. Faster than single calls.
-    pub fn get_batch<K: Key>(&self, keys: &[K], out: &mut [Option<u64>]) {
-        const CHUNK: usize = 256;
-        let mut hashes = [0; CHUNK];
-        for (keys, out) in keys.chunks(CHUNK).zip(out.chunks_mut(CHUNK)) {
-            for (hash, key) in hashes.iter_mut().zip(keys) {
-                *hash = self.hash(key);
-            }
-            self.filter().get_batch(&hashes[..keys.len()], out);
-        }
-    }
 }
 
 impl Filter for Bloomier {
@@ -469,12 +386,12 @@ impl Kind for Bloomier {
         about: "bits of a fingerprint, 1 to 32; default: what the rate needs; 0 for maps that are asked for members only",
     }];
 
-    /// The set of these hashes; [`Bloomier::from_pairs`] makes a map.
+    /// The set of these hashes; [`Map::from_pairs`] makes a map.
     fn build(config: &Config, hashes: &mut [u64]) -> Result<Bloomier, BuildError> {
         let (_, fpr) = config.check::<Bloomier>(hashes)?;
         let bits = bits_for(config, fpr)?;
-        peeler::build(hashes, peeler::distinct, |hashes, number| {
-            Bloomier::attempt(hashes, &[], (bits, 0), number)
+        peeler::build(config, hashes, peeler::distinct, |hashes, number, tally| {
+            Bloomier::attempt(hashes, &[], (bits, 0), number, tally)
         })
     }
 

@@ -17,6 +17,7 @@ mod bloomier;
 mod compacting;
 mod narrow;
 mod peeler;
+pub(crate) mod shards;
 mod spill;
 mod xor;
 mod xor_plus;
@@ -28,7 +29,6 @@ pub use spill::{Spill, Spilled};
 pub use xor::{Xor, Xor8, Xor16, Xor32};
 pub use xor_plus::{XorPlus, XorPlus8, XorPlus16};
 
-pub(crate) use binary_fuse::build::into_shards;
 pub(crate) use binary_fuse::dedup;
 
 use std::panic::resume_unwind;

@@ -3,7 +3,7 @@
 //! The table is solved with slots of 32 bits, and of each the low bits are kept. The exclusive or works bit by bit: the
 //! low bits of what a key's slots combine to are the low bits of its fingerprint.
 
-use crate::bits::{fastrange, low_mask, mix64};
+use crate::bits::{low_mask, mix64};
 use crate::buf::Buf;
 use crate::config::Config;
 use crate::error::{BuildError, DecodeError};
@@ -12,6 +12,7 @@ use crate::format::{Decoder, Encoder};
 use crate::packed::Packed;
 use crate::peel::BinaryFuse32;
 use crate::peel::binary_fuse::{MOST_SHARDS, Shape, fingerprint};
+use crate::peel::shards::shard_of;
 
 /// Slots of a key: a table in which a key has four is 4 % smaller than one with three, and space is what this is for.
 const ARITY: usize = 4;
@@ -46,7 +47,7 @@ impl Narrow {
     /// Where a hash's slots lie, and its fingerprint.
     #[inline(always)]
     fn places(&self, hash: u64) -> ([u64; ARITY], u64) {
-        let (shard, _) = fastrange(hash, self.salts.len() as u64);
+        let shard = shard_of(hash, self.salts.len() as u64);
         let hash = mix64(hash.wrapping_add(self.salts[shard as usize]));
         let start = shard * self.shape.slots();
         let places = self.shape.places::<ARITY>(hash);
@@ -126,9 +127,15 @@ impl Narrow {
             let expected = format!("1 to {MOST_SHARDS}");
             return Err(DecodeError::invalid("a run's shards", shards, expected));
         }
+        // As many slots as keys, or more: no others peel.
+        let most = shape.slots() * shards;
+        if len > most {
+            let expected = format!("at most {most}, one for each slot");
+            return Err(DecodeError::invalid("a run's keys", len, expected));
+        }
         Ok(Narrow {
             salts: input.section("a run's salts", shards)?,
-            slots: Packed::decode(input, "a run", shape.slots() * shards, width as u32)?,
+            slots: Packed::decode(input, "a run", most, width as u32)?,
             shape,
             len,
         })

@@ -11,6 +11,7 @@
 
 use crate::bits::mix64;
 use crate::buf::Buf;
+use crate::config::{Config, Tally};
 use crate::error::{BuildError, BuildErrorKind, NoMemory};
 use crate::peel::binary_fuse::dedup;
 use crate::simd;
@@ -21,6 +22,8 @@ pub(super) const MOST_SLOTS: u64 = u32::MAX as u64;
 pub(super) const ATTEMPTS: u32 = 32;
 /// Attempts with different salts before more slots are added as well.
 const SALTS: u32 = 4;
+/// Steps of an attempt, as progress tells them: salting and sorting, peeling, filling.
+pub(super) const STEPS: u64 = 3;
 /// One user of a slot.
 const ONE: u64 = 1 << 32;
 /// How far ahead of a queue's head memory is asked for.
@@ -29,11 +32,16 @@ const AHEAD: usize = 8;
 /// Builds from keys with these hashes, by one attempt after another. If the first fails, `distinct` drops repeated
 /// hashes, which no salt can part, and may refuse them.
 pub(super) fn build<K: AsRef<[u64]>, T>(
+    config: &Config,
     keys: K,
     distinct: impl FnOnce(K) -> Result<K, BuildError>,
-    attempt: impl Fn(&K, u32) -> Result<Option<T>, BuildError>,
+    attempt: impl Fn(&K, u32, &Tally<'_>) -> Result<Option<T>, BuildError>,
 ) -> Result<T, BuildError> {
     let given = keys.as_ref().len();
+    let attempt = |keys: &K, number| {
+        let tally = config.tally(keys.as_ref().len() as u64);
+        attempt(keys, number, &tally)
+    };
     if let Some(built) = attempt(&keys, 0)? {
         return Ok(built);
     }

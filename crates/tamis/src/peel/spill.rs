@@ -1,15 +1,15 @@
 //! Building from more hashes than fit in memory.
 //!
 //! ```text
-//!   push ──► 256 buffers, by the hash's top 8 bits ──► 256 files in a directory of their own
+//!   push ──► 256 buffers, by the top 8 bits of φ·hash ──► 256 files in a directory of their own
 //!
 //!   finish   shard 0         shard 1         shard 2              each read, solved, and forgotten
-//!            ├───────────────┼───────────────┼─────────── … ┤     hashes from 0 to 2⁶⁴
+//!            ├───────────────┼───────────────┼─────────── … ┤     φ·hash from 0 to 2⁶⁴
 //!            ├──┼──┼──┼──┼──┼──┼──┼──┼──┼──┼──┼──┼──┼── … ┤       files
 //! ```
 //!
 //! How many shards there are depends on the number of keys, which is known at the end only; but a shard is a range of
-//! hashes, and so is a file. A shard's keys are in a few neighbouring files; one that two shards share is read for both.
+//! multiples φ·hash, and so is a file. A shard's keys are in a few neighbouring files; one that two shards share is read for both.
 //!
 //! Memory: the filter, 16 MiB of buffers, and while shards are solved 17 bytes for each key of a shard (up to 12.5
 //! million, so 213 MB) and thread. Disk: 8 bytes a key. Where keys repeat, they are dropped file by file, for which a file
@@ -22,12 +22,12 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use crate::bits::fastrange;
 use crate::buf::Buf;
 use crate::config::Config;
 use crate::error::{BuildError, BuildErrorKind};
 use crate::peel::binary_fuse::build::{self, Source};
 use crate::peel::binary_fuse::{BinaryFuse, Fingerprint, Keys, dedup};
+use crate::peel::shards::shard_of;
 
 /// Files that the hashes are spread over.
 const FILES: u64 = 256;
@@ -91,7 +91,7 @@ impl Spilled {
     }
 }
 
-/// The hashes with the same top bits: those in the file, and those that follow them.
+/// The hashes of which a multiple has the same top bits, see [`shard_of`]: those in the file, and those that follow them.
 #[derive(Debug)]
 struct Bucket {
     file: Mutex<File>,
@@ -158,7 +158,7 @@ impl Spill {
         if let Some(error) = &self.broken {
             return Err(error.clone());
         }
-        let bucket = &mut self.buckets[fastrange(hash, FILES).0 as usize];
+        let bucket = &mut self.buckets[shard_of(hash, FILES) as usize];
         bucket.buffer.make_mut()[bucket.waiting] = hash;
         bucket.waiting += 1;
         if bucket.waiting as u64 == BUFFER
@@ -235,7 +235,7 @@ impl Spill {
 
     /// The files in which the hashes of a shard are.
     fn files(&self, shard: u64) -> RangeInclusive<u64> {
-        // Shard s has the hashes from s·2⁶⁴/shards, rounded up, on; file f likewise.
+        // Shard s has the hashes whose multiples φ·hash are s·2⁶⁴/shards, rounded up, and above; file f likewise.
         let file_of = |hash: u128| ((hash * u128::from(FILES)) >> 64) as u64;
         let start = |shard: u64| (u128::from(shard) << 64).div_ceil(u128::from(self.shards));
         file_of(start(shard))..=file_of(start(shard + 1) - 1)
@@ -248,7 +248,7 @@ impl Spill {
         for file in self.files(shard) {
             self.read(file, |part| {
                 for &hash in part {
-                    if fastrange(hash, self.shards).0 == shard && len < out.len() {
+                    if shard_of(hash, self.shards) == shard && len < out.len() {
                         out[len] = hash;
                         len += 1;
                     }
@@ -273,7 +273,7 @@ impl Source for Spill {
         for file in 0..FILES {
             self.read(file, |part| {
                 for &hash in part {
-                    counts[fastrange(hash, shards).0 as usize] += 1;
+                    counts[shard_of(hash, shards) as usize] += 1;
                 }
             })?;
         }
@@ -440,7 +440,9 @@ mod tests {
         // A file that cannot be written.
         let path = spill.directory.0.join("0");
         spill.buckets[0].file = Mutex::new(File::open(path).unwrap());
-        let pushed: Vec<_> = (0..BUFFER + 9).map(|hash| spill.push(hash)).collect();
+        let in_first = (0..).filter(|&hash| shard_of(hash, FILES) == 0);
+        let pushed = in_first.take(BUFFER as usize + 9);
+        let pushed: Vec<_> = pushed.map(|hash| spill.push(hash)).collect();
         let failed = pushed.iter().position(Result::is_err);
         assert_eq!(failed, Some(BUFFER as usize - 1));
         assert!(pushed[BUFFER as usize..].iter().all(Result::is_err));

@@ -264,7 +264,7 @@ impl<F: Fingerprint> Kind for XorPlus<F> {
     fn build(config: &Config, hashes: &mut [u64]) -> Result<XorPlus<F>, BuildError> {
         let (_, fpr) = config.check::<XorPlus<F>>(hashes)?;
         check_rate::<F, XorPlus<F>>(fpr)?;
-        Ok(XorPlus::from_xor(&Xor::of(hashes)?)?)
+        Ok(XorPlus::from_xor(&Xor::of(config, hashes)?)?)
     }
 
     fn encode<'a>(&'a self, out: &mut Encoder<'a>) {
@@ -354,7 +354,7 @@ mod tests {
     #[test]
     fn every_slot_is_that_of_the_xor_filter() {
         for n in (0..=64).chain([223, 224, 225, 500, 544, 546, 548, 20_000]) {
-            let xor = Xor::<u16>::of(&mut keys(n, 3)).unwrap();
+            let xor = Xor::<u16>::of(&Config::new(0), &mut keys(n, 3)).unwrap();
             let filter = plus::<u16>(&keys(n, 3));
             let (slots, blocks) = xor.parts();
             let length = blocks.length;

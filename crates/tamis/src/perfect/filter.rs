@@ -41,8 +41,10 @@
 use crate::bits::{fastrange, low_mask};
 use crate::config::{Config, Param};
 use crate::error::{BuildError, DecodeError};
-use crate::filter::{Filter, Kind};
+use crate::filter::{Filter, Kind, Map};
 use crate::format::{Decoder, Encoder};
+use crate::key::Key;
+use crate::keyed::Keyed;
 use crate::packed::Packed;
 use crate::pairs;
 use crate::peel::dedup;
@@ -51,17 +53,17 @@ use crate::perfect::function::Function;
 /// A filter of a fixed set whose keys have numbers, and values that can be changed; keys can be removed.
 ///
 /// ```
-/// use tamis::{Config, Hashing, Perfect};
+/// use tamis::{Config, Keyed, Perfect};
 ///
-/// let hashing = Hashing::default();
-/// let pairs = [("alice", 31), ("bob", 27), ("carol", 45)].map(|(key, age)| (hashing.hash(key), age));
-/// let mut ages = Perfect::with_values(&Config::new(0).fpr(0.001).set("value_bits", 7), &pairs)?;
-/// assert_eq!(ages.get(hashing.hash("bob")), Some(27));
+/// let config = Config::new(0).fpr(0.001).set("value_bits", 7);
+/// let ages = [("alice", 31), ("bob", 27), ("carol", 45)];
+/// let mut ages = Keyed::<Perfect>::from_pairs(&config, ages)?;
+/// assert_eq!(ages.get("bob"), Some(27));
 ///
-/// assert!(ages.set(hashing.hash("bob"), 28));
-/// assert_eq!(ages.get(hashing.hash("bob")), Some(28));
-/// assert!(ages.remove(hashing.hash("carol")));
-/// assert_eq!(ages.get(hashing.hash("carol")), None);
+/// assert!(ages.set("bob", 28));
+/// assert_eq!(ages.get("bob"), Some(28));
+/// assert!(ages.remove("carol"));
+/// assert_eq!(ages.get("carol"), None);
 /// # Ok::<(), tamis::BuildError>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -116,10 +118,15 @@ impl Plan {
     }
 
     /// The filter of these hashes, which are distinct, with values of 0.
-    fn build(&self, hashes: &[u64], value_bits: u32) -> Result<Perfect, BuildError> {
+    fn build(
+        &self,
+        config: &Config,
+        hashes: &[u64],
+        value_bits: u32,
+    ) -> Result<Perfect, BuildError> {
         let keys = hashes.len() as u64;
         let mut filter = Perfect {
-            function: Function::build(hashes, self.bucket)?,
+            function: Function::build(config, hashes, self.bucket)?,
             entries: Packed::zeroed(keys, self.bits + value_bits)?,
             bits: self.bits,
             len: keys,
@@ -137,16 +144,17 @@ fn rate(bits: u32) -> f64 {
     1.0 / low_mask(bits) as f64
 }
 
-impl Perfect {
-    /// The map of these pairs of a hash and a value. A pair may be given more than once.
-    ///
+impl Map for Perfect {
     /// Values have `value_bits` bits where the configuration says so, and otherwise as many as the greatest needs.
     ///
     /// # Errors
     ///
-    /// [`BuildError`] as for any kind; where a value does not fit; and where two pairs of one hash have different
-    /// values, which names the positions of both.
-    pub fn with_values(config: &Config, pairs: &[(u64, u64)]) -> Result<Perfect, BuildError> {
+    /// Also where a value does not fit.
+    fn from_pairs(
+        config: &Config,
+        pairs: impl IntoIterator<Item = (u64, u64)>,
+    ) -> Result<Perfect, BuildError> {
+        let pairs: Vec<(u64, u64)> = pairs.into_iter().collect();
         let keys = config.get_capacity().max(pairs.len() as u64);
         let plan = Plan::new(&config.clone().capacity(keys), &[])?;
         let greatest = pairs.iter().map(|&(_, value)| value).max().unwrap_or(0);
@@ -159,22 +167,28 @@ impl Perfect {
         }
         let kept = pairs::distinct(pairs.len(), |i| pairs[i].0, |i| pairs[i].1)?;
         let hashes: Vec<u64> = kept.iter().map(|&i| pairs[i].0).collect();
-        let mut filter = plan.build(&hashes, value_bits)?;
-        for &(hash, value) in pairs {
+        let mut filter = plan.build(config, &hashes, value_bits)?;
+        for (hash, value) in pairs {
             let set = filter.set(hash, value);
             debug_assert!(set);
         }
         Ok(filter)
     }
 
-    /// Bits of a fingerprint.
-    pub fn bits(&self) -> u32 {
-        self.bits
+    #[inline(always)]
+    fn get(&self, hash: u64) -> Option<u64> {
+        self.find(hash).map(|(_, entry)| entry >> self.bits)
     }
 
-    /// Bits of a value; 0 where there are none.
-    pub fn value_bits(&self) -> u32 {
+    fn value_bits(&self) -> u32 {
         self.entries.width() - self.bits
+    }
+}
+
+impl Perfect {
+    /// Bits of a fingerprint.
+    pub fn fingerprint_bits(&self) -> u32 {
+        self.bits
     }
 
     /// How many keys the filter was built from: those removed since are among them.
@@ -189,15 +203,8 @@ impl Perfect {
         self.find(hash).map(|(number, _)| number)
     }
 
-    /// The value of a key: of a member always its own. Of any other it is `None`, or with probability
-    /// [`fpr`](Filter::fpr) that of some member.
-    #[inline(always)]
-    pub fn get(&self, hash: u64) -> Option<u64> {
-        self.find(hash).map(|(_, entry)| entry >> self.bits)
-    }
-
     /// Changes the value of a key; `false` where the key is not contained or the value has more than
-    /// [`value_bits`](Self::value_bits) bits, and then nothing has changed.
+    /// [`value_bits`](Map::value_bits) bits, and then nothing has changed.
     ///
     /// Only set what is a member: with probability [`fpr`](Filter::fpr) another key changes the value of a member.
     pub fn set(&mut self, hash: u64, value: u64) -> bool {
@@ -247,6 +254,26 @@ impl Perfect {
 
     fn is_removed(&self, number: u64) -> bool {
         self.entries.get(number) & low_mask(self.bits) == 0
+    }
+}
+
+impl Keyed<Perfect> {
+    /// The number of a key: see [`Perfect::index`].
+    #[inline]
+    pub fn index<K: Key + ?Sized>(&self, key: &K) -> Option<u64> {
+        self.filter().index(self.hash(key))
+    }
+
+    /// Changes the value of a key; `false` where it is not contained or the value does not fit: see [`Perfect::set`].
+    pub fn set<K: Key + ?Sized>(&mut self, key: &K, value: u64) -> bool {
+        let hash = self.hash(key);
+        self.filter_mut().set(hash, value)
+    }
+
+    /// Takes out a key and its value; `false` where it is not contained: see [`Perfect::remove`].
+    pub fn remove<K: Key + ?Sized>(&mut self, key: &K) -> bool {
+        let hash = self.hash(key);
+        self.filter_mut().remove(hash)
     }
 }
 
@@ -312,7 +339,7 @@ impl Kind for Perfect {
     fn build(config: &Config, hashes: &mut [u64]) -> Result<Perfect, BuildError> {
         let plan = Plan::new(config, hashes)?;
         let distinct = dedup(hashes);
-        plan.build(&hashes[..distinct], plan.value_bits.unwrap_or(0))
+        plan.build(config, &hashes[..distinct], plan.value_bits.unwrap_or(0))
     }
 
     fn encode<'a>(&'a self, out: &mut Encoder<'a>) {
@@ -355,7 +382,7 @@ mod tests {
     use crate::bits::mix64;
     use crate::error::BuildErrorKind;
     use crate::format::repair_checksums;
-    use crate::{Keyed, math};
+    use crate::math;
 
     fn hits(filter: &Perfect, queries: u64) -> u64 {
         let absent = (0..queries).map(|i| mix64(1 << 40 | i));
@@ -369,7 +396,7 @@ mod tests {
             let config = Config::new(0).fpr(0.004).set("bucket", bucket);
             let mut hashes: Vec<u64> = (0..keys).map(mix64).collect();
             let filter = Perfect::build(&config, &mut hashes).unwrap();
-            assert_eq!(filter.bits(), 8);
+            assert_eq!(filter.fingerprint_bits(), 8);
             let bits = filter.size_in_bytes() as f64 * 8.0 / keys as f64;
             assert!((10.1..most).contains(&bits), "{bits}");
             let queries = 3_000_000;
@@ -383,7 +410,8 @@ mod tests {
     #[test]
     fn members_have_their_values_and_others_seldom_any() {
         let pairs: Vec<(u64, u64)> = (0..20_000).map(|i| (mix64(i), i)).collect();
-        let mut map = Perfect::with_values(&Config::new(0).fpr(0.01), &pairs).unwrap();
+        let mut map =
+            Perfect::from_pairs(&Config::new(0).fpr(0.01), pairs.iter().copied()).unwrap();
         assert_eq!(map.value_bits(), 15);
         let all = |map: &Perfect, value: fn(u64) -> u64| {
             pairs
@@ -426,7 +454,8 @@ mod tests {
     #[test]
     fn what_was_removed_is_gone_and_nothing_else() {
         let pairs: Vec<(u64, u64)> = (0..30_000).map(|i| (mix64(i), i % 8)).collect();
-        let mut map = Perfect::with_values(&Config::new(0).fpr(0.004), &pairs).unwrap();
+        let mut map =
+            Perfect::from_pairs(&Config::new(0).fpr(0.004), pairs.iter().copied()).unwrap();
         for &(hash, _) in &pairs[..20_000] {
             assert!(map.remove(hash));
             assert!(!map.remove(hash) && map.get(hash).is_none());
@@ -450,21 +479,21 @@ mod tests {
     fn two_values_for_one_key_are_refused_by_their_positions() {
         let config = Config::new(0);
         let pairs = [(5, 1), (9, 2), (5, 1), (7, 0), (9, 3)];
-        let error = Perfect::with_values(&config, &pairs).unwrap_err();
+        let error = Perfect::from_pairs(&config, pairs.iter().copied()).unwrap_err();
         let (first, second) = (1, 4);
         assert_eq!(error.kind(), &BuildErrorKind::Conflict { first, second });
         assert!(error.to_string().contains("1 and 4"), "{error}");
-        let map = Perfect::with_values(&config, &pairs[..4]).unwrap();
+        let map = Perfect::from_pairs(&config, pairs[..4].iter().copied()).unwrap();
         assert_eq!((map.len(), map.get(5), map.get(9)), (3, Some(1), Some(2)));
     }
 
     #[test]
     fn values_need_room() {
         let narrow = Config::new(0).set("value_bits", 3);
-        assert!(Perfect::with_values(&narrow, &[(1, 7)]).is_ok());
-        assert!(Perfect::with_values(&narrow, &[(1, 8)]).is_err());
-        assert!(Perfect::with_values(&Config::new(0), &[(1, u64::MAX)]).is_err());
-        let map = Perfect::with_values(&Config::new(0), &[]).unwrap();
+        assert!(Perfect::from_pairs(&narrow, [(1, 7)]).is_ok());
+        assert!(Perfect::from_pairs(&narrow, [(1, 8)]).is_err());
+        assert!(Perfect::from_pairs(&Config::new(0), [(1, u64::MAX)]).is_err());
+        let map = Perfect::from_pairs(&Config::new(0), []).unwrap();
         assert_eq!((map.get(1), map.fpr()), (None, 0.0));
     }
 

@@ -20,8 +20,8 @@
 //!
 //! A lookup asks its bucket for the threshold. If its start lies below, it goes on to the next layer, with its hash
 //! mixed anew; if not, this layer answers. 96 of 100 lookups stay in layer 0, and its thresholds fit in the caches near
-//! the processor: 2 bits for 128 slots. A hash is taken by layer 0 as it is, and all its columns are compared without a
-//! branch, so that the lookups of many keys, even by single calls, wait for their memory at the same time.
+//! the processor: 2 bits for 128 slots. All columns are compared without a branch, so that the lookups of many keys, even by
+//! single calls, wait for their memory at the same time.
 //!
 //! # Build
 //!
@@ -47,15 +47,17 @@
 //!   2022: bumping, buckets and thresholds.
 //! - Dillinger, Walzer, *Ribbon filter: practically smaller than Bloom and Xor*, 2021: the ribbon.
 
-use crate::bits::{fastrange, mix64};
+use crate::bits::fastrange;
 use crate::buf::Buf;
-use crate::config::Config;
+use crate::config::{Config, Tally};
 use crate::error::{BuildError, BuildErrorKind, DecodeError};
 use crate::filter::{Filter, Kind};
 use crate::format::{Decoder, Encoder};
-use crate::peel::{dedup, in_parallel, into_shards};
+use crate::peel::dedup;
+use crate::peel::shards::{mixed, multiple};
+use crate::ribbon::solve::{Part, solve_shards};
 use crate::ribbon::{
-    BLOCK, Band, Failure, MOST_COLUMNS, MOST_SHARDS, Number, Place, Placed, Rate, Row, SALT, Shape,
+    BLOCK, Band, Failure, MOST_COLUMNS, MOST_SHARDS, Number, Place, Placed, Rate, Row, Shape,
     in_order,
 };
 use crate::{math, simd};
@@ -73,7 +75,7 @@ use crate::{math, simd};
 #[derive(Clone, Debug)]
 pub struct RibbonBumped {
     layers: Box<[Layer]>,
-    /// The hashes that the last layer bumped, as its successor would mix them, in ascending order.
+    /// The multiples of what the last layer bumped, as the next would see them, in ascending order.
     list: Buf<u64>,
     columns: u32,
     len: u64,
@@ -109,10 +111,16 @@ const ROW: usize = 3;
 /// Slots of a shard, or up to twice as many.
 const SHARD: u64 = 1 << 20;
 
-/// Hashes as the next layer sees them.
+/// The row and the result of a hash's multiple, whose low bits are too simple where those of the hash are.
 #[inline(always)]
-pub(super) fn remix(hash: u64) -> u64 {
-    mix64(hash.wrapping_add(SALT))
+pub(super) fn equation(multiple: u64) -> (u64, u32) {
+    u64::of(multiple ^ multiple >> 32)
+}
+
+/// The multiple that the next layer sees.
+#[inline(always)]
+pub(super) fn next(bumped: u64) -> u64 {
+    multiple(mixed(bumped))
 }
 
 /// Slots of a layer for so many keys.
@@ -122,6 +130,12 @@ pub(super) fn slots_for(keys: u64) -> u64 {
     } else {
         math::ribbon_slots(keys, WIDTH, 0)
     }
+}
+
+/// The most keys that a filter whose first layer has so many slots can have, whatever the builder: more than [`LOAD`] would
+/// leave too many without a place.
+pub(super) fn most_keys(slots: u64) -> u64 {
+    slots + slots / 16
 }
 
 /// The shape of a layer for so many keys.
@@ -138,10 +152,10 @@ pub(super) fn buckets(shape: &Shape) -> u64 {
 }
 
 impl Layer {
-    /// The shard and start of a hash: this filter's geometry.
+    /// The shard and start of a hash's multiple: this filter's geometry.
     #[inline(always)]
-    fn start(&self, hash: u64) -> (u64, u64) {
-        let (shard, rest) = self.shape.shard(hash);
+    fn start(&self, multiple: u64) -> (u64, u64) {
+        let (shard, rest) = fastrange(multiple, self.shape.shards);
         (shard, fastrange(rest, self.each[0]).0)
     }
 
@@ -155,15 +169,15 @@ impl Layer {
         }
     }
 
-    /// Where a hash is looked up, or `None` where it is bumped.
+    /// Where a hash is looked up, given its multiple, or `None` where it is bumped.
     #[inline(always)]
-    fn place(&self, hash: u64) -> Option<Place<u64>> {
-        let (shard, start) = self.start(hash);
+    fn place(&self, multiple: u64) -> Option<Place<u64>> {
+        let (shard, start) = self.start(multiple);
         let bucket = shard * self.each[1] + start / BUCKET;
         if start % BUCKET < self.threshold(bucket) {
             return None;
         }
-        let (row, result) = u64::of(hash);
+        let (row, result) = equation(multiple);
         let first = (shard * self.each[2] + self.shape.offset(start / BLOCK)) as usize;
         Some(Place {
             first,
@@ -178,35 +192,33 @@ impl Layer {
         threshold(&self.thresholds, bucket)
     }
 
-    /// A layer of these hashes, and those it bumps.
-    fn build(hashes: &mut [u64], rate: Rate, threads: usize) -> Result<(Layer, Vec<u64>), Failure> {
+    /// A layer of these hashes, and the multiples of those it bumps.
+    fn build(
+        config: &Config,
+        tally: &Tally<'_>,
+        hashes: &mut [u64],
+        rate: Rate,
+    ) -> Result<(Layer, Vec<u64>), Failure> {
         let shape = shape_for(hashes.len() as u64, rate);
-        let shard_of = |hash| fastrange(hash, shape.shards).0;
-        let runs = into_shards(hashes, shape.shards, threads, shard_of)?;
-        let mut words = Buf::zeroed(shape.words() * shape.shards)?;
-        let hashes = &*hashes;
-        let tables = words.make_mut().chunks_mut(shape.words() as usize);
-        let parts = in_parallel(threads, tables.enumerate(), |(shard, words)| {
-            let runs = runs.iter().map(|runs| &hashes[runs[shard].clone()]);
-            simd::dispatch(Fill {
-                runs: &runs.collect::<Vec<_>>(),
-                shape,
-                words,
-            })
-        });
+        let fill = |part: Part<'_>| {
+            let keys = part.keys();
+            let filled = simd::dispatch(Fill(part))?;
+            tally.add(keys - filled.bumped.len() as u64);
+            Ok(filled)
+        };
+        let solved = solve_shards(config, hashes, shape.shards, |_| Ok(shape), fill)?;
         let all = buckets(&shape) * shape.shards;
         let mut thresholds = Buf::<u8>::zeroed(all.div_ceil(4))?;
         let packed = thresholds.make_mut();
         let (mut bucket, mut bumped) = (0, Vec::new());
-        for part in parts {
-            let part = part?;
+        for part in solved.each {
             for code in part.codes {
                 packed[bucket / 4] |= code << (bucket % 4 * 2);
                 bucket += 1;
             }
             bumped.extend(part.bumped);
         }
-        Ok((Layer::new(shape, words, thresholds), bumped))
+        Ok((Layer::new(shape, solved.words, thresholds), bumped))
     }
 
     /// Reads the sections of a row of the table.
@@ -315,25 +327,21 @@ struct Filled {
     bumped: Vec<u64>,
 }
 
-struct Fill<'a> {
-    runs: &'a [&'a [u64]],
-    shape: Shape,
-    words: &'a mut [u64],
-}
+struct Fill<'a>(Part<'a>);
 
 impl simd::Op for Fill<'_> {
     type Out = Result<Filled, Failure>;
 
     #[inline(always)]
     fn run<B: simd::Bits>(self, _: B) -> Result<Filled, Failure> {
-        let shape = self.shape;
-        let start = |hash| shape.start(shape.shard(hash).1);
+        let Fill(part) = self;
+        let shape = part.shape;
+        let start = |multiple| shape.start(fastrange(multiple, shape.shards).1);
         let mut band = Band::<u64, u32>::new(shape.slots())?;
         let mut codes = vec![0; buckets(&shape) as usize];
         let mut bumped = Vec::new();
         let mut slots = Vec::new();
-        let mixed = |hash| hash;
-        in_order(self.runs, shape.starts(), mixed, start, |mut stretch| {
+        in_order(part.runs, shape.starts(), multiple, start, |mut stretch| {
             while let Some(&first) = stretch.first() {
                 let bucket = start(first) / BUCKET;
                 let end = stretch
@@ -341,8 +349,8 @@ impl simd::Op for Fill<'_> {
                     .take_while(|&&hash| start(hash) / BUCKET == bucket);
                 let (hashes, rest) = stretch.split_at(end.count());
                 stretch = rest;
-                let equation = |hash| {
-                    let (row, result) = u64::of(hash);
+                let equation = |multiple| {
+                    let (row, result) = equation(multiple);
                     (row, result & shape.kept())
                 };
                 let (code, bumps) = fill_bucket(&mut band, &mut slots, hashes, start, equation);
@@ -351,7 +359,7 @@ impl simd::Op for Fill<'_> {
             }
             Ok(())
         })?;
-        band.solve(&shape, self.words);
+        band.solve(&shape, part.words);
         Ok(Filled { codes, bumped })
     }
 }
@@ -362,24 +370,25 @@ impl RibbonBumped {
         self.layers.len()
     }
 
-    /// Whether a hash that the first layer bumps is contained.
+    /// Whether a hash that the first layer bumps is contained, given its multiple.
     #[cold]
     #[inline(never)]
-    fn bumped(&self, mut hash: u64) -> bool {
+    fn bumped(&self, mut multiple: u64) -> bool {
         for layer in self.layers.get(1..).unwrap_or_default() {
-            hash = remix(hash);
-            if let Some(place) = layer.place(hash) {
+            multiple = next(multiple);
+            if let Some(place) = layer.place(multiple) {
                 return layer.shape.agrees(&layer.words, place);
             }
         }
         if !self.layers.is_empty() {
-            hash = remix(hash);
+            multiple = next(multiple);
         }
-        self.list.binary_search(&hash).is_ok()
+        self.list.binary_search(&multiple).is_ok()
     }
 
     /// The filter of these hashes, or why not: some are given more than once.
-    fn of(hashes: &mut [u64], rate: Rate, threads: usize) -> Result<RibbonBumped, Failure> {
+    fn of(config: &Config, hashes: &mut [u64], rate: Rate) -> Result<RibbonBumped, Failure> {
+        let tally = config.tally(hashes.len() as u64);
         let mut layers = Vec::new();
         let mut left = Vec::new();
         let mut keys = hashes.len() as u64;
@@ -392,18 +401,22 @@ impl RibbonBumped {
             } else {
                 &mut *left
             };
-            let (layer, bumped) = Layer::build(hashes, rate, threads)?;
+            let (layer, bumped) = Layer::build(config, &tally, hashes, rate)?;
             layers.push(layer);
             left = bumped;
             for hash in &mut left {
-                *hash = remix(*hash);
+                *hash = mixed(*hash);
             }
             keys = left.len() as u64;
+        }
+        for hash in &mut left {
+            *hash = multiple(*hash);
         }
         left.sort_unstable();
         if left.windows(2).any(|pair| pair[0] == pair[1]) {
             return Err(Failure::Repeats);
         }
+        tally.add(keys);
         Ok(RibbonBumped {
             layers: layers.into_boxed_slice(),
             list: Buf::copied(&left)?,
@@ -422,12 +435,13 @@ impl simd::Op for Lookup<'_> {
     #[inline(always)]
     fn run<B: simd::Bits>(self, _: B) -> bool {
         let Lookup(ribbon, hash) = self;
+        let multiple = multiple(hash);
         let Some(layer) = ribbon.layers.first() else {
-            return ribbon.bumped(hash);
+            return ribbon.bumped(multiple);
         };
-        match layer.place(hash) {
+        match layer.place(multiple) {
             Some(place) => layer.shape.agrees(&layer.words, place),
-            None => ribbon.bumped(hash),
+            None => ribbon.bumped(multiple),
         }
     }
 }
@@ -464,7 +478,7 @@ impl Filter for RibbonBumped {
     #[inline(always)]
     fn prefetch(&self, hash: u64) {
         if let Some(layer) = self.layers.first() {
-            let (shard, start) = layer.start(hash);
+            let (shard, start) = layer.start(multiple(hash));
             layer
                 .shape
                 .prefetch(&layer.words, layer.shape.first(shard, start));
@@ -481,11 +495,11 @@ impl Kind for RibbonBumped {
 
     fn build(config: &Config, hashes: &mut [u64]) -> Result<RibbonBumped, BuildError> {
         let (_, fpr) = config.check::<RibbonBumped>(hashes)?;
-        let rate = Rate::new(Self::NAME, fpr, fpr)?;
+        let rate = Rate::new(Self::NAME, fpr, 1.0)?;
         let mut distinct = hashes.len();
         for _ in 0..2 {
             let hashes = &mut hashes[..distinct];
-            match Self::of(hashes, rate, config.get_threads()) {
+            match Self::of(config, hashes, rate) {
                 Ok(filter) => return Ok(filter),
                 Err(Failure::Memory(error)) => return Err(error.into()),
                 Err(_) => distinct = dedup(hashes),
@@ -528,6 +542,12 @@ impl Kind for RibbonBumped {
         if layers.is_empty() && listed != input.len() {
             let expected = "all keys where there are no layers";
             return Err(DecodeError::invalid("listed", listed, expected));
+        }
+        let slots = |layer: &Layer| layer.shape.slots() * layer.shape.shards;
+        let most = listed + most_keys(layers.first().map_or(0, slots));
+        if input.len() > most {
+            let expected = format!("at most {most}, for the first layer's slots and the list");
+            return Err(DecodeError::invalid("keys", input.len(), expected));
         }
         let list: Buf<u64> = input.section("list", listed)?;
         if !list.is_sorted_by(|a, b| a < b) {
@@ -607,13 +627,15 @@ mod tests {
 
     #[test]
     fn a_layer_bumps_one_key_in_thirty() {
-        let rate = Rate::new("", 1.0 / 256.0, 1.0 / 256.0).unwrap();
+        let rate = Rate::new("", 1.0 / 256.0, 1.0).unwrap();
         let mut hashes = keys(300_000, 4);
-        let (layer, bumped) = Layer::build(&mut hashes, rate, 1).unwrap();
+        let config = Config::new(0);
+        let tally = config.tally(300_000);
+        let (layer, bumped) = Layer::build(&config, &tally, &mut hashes, rate).unwrap();
         let share = bumped.len() as f64 / 300_000.0;
         // 0.965 slots a key, hardly one of them empty.
         assert!((0.0347..0.039).contains(&share), "{share}");
-        let stays = |hash: u64| layer.place(hash).is_some();
+        let stays = |hash: u64| layer.place(multiple(hash)).is_some();
         let stayed = hashes.iter().filter(|&&hash| stays(hash)).count();
         assert_eq!(stayed + bumped.len(), hashes.len());
         let (answered, _) = layer.shares();

@@ -22,7 +22,7 @@
 //! a row over w slots combines to 0 with probability 2 to the minus their rank. The filter has so many columns that both
 //! together keep to the rate asked for, on average. One stretch more or less makes a difference: a filter that errs more
 //! than it was asked to is built anew with a block more, in which every key starts elsewhere, and after some attempts
-//! with more room. So building takes up to a few times as long for some sets.
+//! with more room. So some sets take as long to build as several of the others.
 //!
 //! # Cost
 //!
@@ -42,17 +42,17 @@
 
 use std::marker::PhantomData;
 
-use crate::bits::{fastrange, mix64};
+use crate::bits::mix64;
 use crate::buf::Buf;
 use crate::config::{Config, Param};
 use crate::error::{BuildError, BuildErrorKind, DecodeError};
 use crate::filter::{Filter, Kind};
 use crate::format::{Decoder, Encoder};
 use crate::math;
-use crate::peel::{dedup, in_parallel, into_shards};
-use crate::ribbon::{
-    BLOCK, Band, Failure, Place, Rate, Row, SALT, Shape, in_order, shards_for, width,
-};
+use crate::peel::dedup;
+use crate::peel::shards::{mixed, shard_of};
+use crate::ribbon::solve::{Part, solve_shards};
+use crate::ribbon::{BLOCK, Band, Failure, Place, Rate, Row, Shape, in_order, shards_for, width};
 use crate::simd::{self, Probe};
 
 /// A static filter of any rate whose construction never fails, 5 % above the lower bound.
@@ -97,44 +97,31 @@ impl RibbonHomogeneous {
 
     /// The table of these hashes, or that some are given more than once.
     fn solved<R: Row>(
+        config: &Config,
         hashes: &mut [u64],
         shards: u64,
         rate: Rate,
         attempt: u64,
-        threads: usize,
-    ) -> Result<Option<RibbonHomogeneous>, BuildError> {
+    ) -> Result<RibbonHomogeneous, Failure> {
         let len = hashes.len() as u64;
-        let shard_of = |hash: u64| fastrange(mix64(hash.wrapping_add(SALT)), shards).0;
-        let runs = into_shards(hashes, shards, threads, shard_of)?;
-        let keys_in = |shard: usize| runs.iter().map(|runs| runs[shard].len() as u64).sum();
-        let largest: u64 = (0..shards as usize).map(keys_in).max().unwrap_or(0);
-        let slots = math::homogeneous_ribbon_slots(largest, rate.columns, R::WIDTH);
-        // A block more lets every key start elsewhere; after a few attempts there is more room as well.
-        let slots = slots + attempt * BLOCK + attempt.saturating_sub(PATIENCE) * (slots / 200);
-        let shape = Shape::new(R::WIDTH, rate, shards, slots);
-        let mut words = Buf::zeroed(shape.words() * shards)?;
-        let hashes = &*hashes;
-        let tables = words.make_mut().chunks_mut(shape.words() as usize);
-        let solved = in_parallel(threads, tables.enumerate(), |(shard, words)| {
-            let runs = runs.iter().map(|runs| &hashes[runs[shard].clone()]);
-            let runs = &*runs.collect::<Vec<_>>();
-            let row = PhantomData::<R>;
-            simd::dispatch(Solve {
-                runs,
-                shape,
-                shard: shard as u64,
-                words,
-                row,
-            })
-        });
-        for shard in solved {
-            match shard {
-                Ok(()) => {}
-                Err(Failure::Memory(error)) => return Err(error.into()),
-                Err(_) => return Ok(None),
-            }
-        }
-        Ok(Some(RibbonHomogeneous { words, shape, len }))
+        let tally = config.tally(len);
+        let shape = |largest| {
+            let slots = math::homogeneous_ribbon_slots(largest, rate.columns, R::WIDTH);
+            // A block more lets every key start elsewhere; after a few attempts there is more room as well.
+            let slots = slots + attempt * BLOCK + attempt.saturating_sub(PATIENCE) * (slots / 200);
+            Ok(Shape::new(R::WIDTH, rate, shards, slots))
+        };
+        let solved = solve_shards(config, hashes, shards, shape, |part| {
+            let (keys, row) = (part.keys(), PhantomData::<R>);
+            simd::dispatch(Solve { part, row })?;
+            tally.add(keys);
+            Ok(())
+        })?;
+        Ok(RibbonHomogeneous {
+            words: solved.words,
+            shape: solved.shape,
+            len,
+        })
     }
 
     /// The rate at this start: the share of rows there that combine to 0.
@@ -170,10 +157,7 @@ impl RibbonHomogeneous {
 }
 
 struct Solve<'a, R> {
-    runs: &'a [&'a [u64]],
-    shape: Shape,
-    shard: u64,
-    words: &'a mut [u64],
+    part: Part<'a>,
     row: PhantomData<R>,
 }
 
@@ -182,23 +166,23 @@ impl<R: Row> simd::Op for Solve<'_, R> {
 
     #[inline(always)]
     fn run<B: simd::Bits>(self, _: B) -> Result<(), Failure> {
-        let shape = self.shape;
+        let part = self.part;
+        let shape = part.shape;
         let mut band = Band::<R, u32>::new(shape.slots())?;
-        let mixed = |hash: u64| mix64(hash.wrapping_add(SALT));
-        let start = |hash| shape.start(shape.shard(hash).1);
-        in_order(self.runs, shape.starts(), mixed, start, |hashes| {
+        let start = |hash| shape.start(hash);
+        in_order(part.runs, shape.starts(), mixed, start, |hashes| {
             for &hash in hashes {
                 band.insert(start(hash), R::of(hash).0, 0);
             }
             Ok(())
         })?;
-        let first = self.shard * shape.slots();
+        let first = part.shard * shape.slots();
         for (slot, (row, result)) in band.rows.iter().zip(&mut band.results).enumerate() {
             if *row == R::ZERO {
                 *result = mix64(first + slot as u64 + 1) as u32;
             }
         }
-        band.solve(&shape, self.words);
+        band.solve(&shape, part.words);
         Ok(())
     }
 }
@@ -214,12 +198,11 @@ struct Reader<'a, R> {
 impl<R: Row> Probe for Reader<'_, R> {
     type Place = Place<R>;
 
-    /// The shard and start of a hash that is mixed, and its row: this filter's geometry.
+    /// The shard of a hash, and its start and row once it is mixed: this filter's geometry.
     #[inline(always)]
     fn place(&self, hash: u64) -> Place<R> {
-        let mixed = mix64(hash.wrapping_add(SALT));
-        let (shard, rest) = self.shape.shard(mixed);
-        let place = self.shape.place(shard, self.shape.start(rest), mixed);
+        let (shard, mixed) = (shard_of(hash, self.shape.shards), mixed(hash));
+        let place = self.shape.place(shard, self.shape.start(mixed), mixed);
         Place { result: 0, ..place }
     }
 
@@ -332,9 +315,9 @@ impl Kind for RibbonHomogeneous {
     fn build(config: &Config, hashes: &mut [u64]) -> Result<RibbonHomogeneous, BuildError> {
         let (_, fpr) = config.check::<RibbonHomogeneous>(hashes)?;
         let width = width(config, hashes)?;
-        let aim = math::homogeneous_ribbon_aim(fpr, width);
-        let rate = Rate::new(Self::NAME, fpr, aim)?;
+        let rate = Rate::new(Self::NAME, fpr, math::homogeneous_ribbon_excess(width))?;
         if hashes.is_empty() {
+            config.tally(0);
             let shape = Shape::new(width, rate, 0, 0);
             let words = Buf::zeroed(0)?;
             return Ok(RibbonHomogeneous {
@@ -343,23 +326,23 @@ impl Kind for RibbonHomogeneous {
                 len: 0,
             });
         }
-        let threads = config.get_threads();
         let (mut distinct, mut attempt) = (hashes.len(), 0);
         // One pass more than attempts: repeats are found once.
         for _ in 0..=ATTEMPTS {
             let hashes = &mut hashes[..distinct];
             let shards = shards_for(distinct as u64);
             let solved = if width == 64 {
-                Self::solved::<u64>(hashes, shards, rate, attempt, threads)?
+                Self::solved::<u64>(config, hashes, shards, rate, attempt)
             } else {
-                Self::solved::<u128>(hashes, shards, rate, attempt, threads)?
+                Self::solved::<u128>(config, hashes, shards, rate, attempt)
             };
             match solved {
-                Some(filter) if filter.fpr() <= fpr || attempt + 1 == ATTEMPTS => {
+                Ok(filter) if filter.fpr() <= fpr || attempt + 1 == ATTEMPTS => {
                     return Ok(filter);
                 }
-                Some(_) => attempt += 1,
-                None => distinct = dedup(hashes),
+                Ok(_) => attempt += 1,
+                Err(Failure::Memory(error)) => return Err(error.into()),
+                Err(_) => distinct = dedup(hashes),
             }
         }
         let (keys, attempts) = (hashes.len() as u64, ATTEMPTS as u32);
@@ -426,14 +409,14 @@ mod tests {
             for set in 0..3 {
                 let hashes = keys(1_000_000, set);
                 // As published: one attempt, whatever its rate.
-                let aim = math::homogeneous_ribbon_aim(asked, width);
-                let rate = Rate::new("", asked, aim).unwrap();
+                let excess = math::homogeneous_ribbon_excess(width);
+                let rate = Rate::new("", asked, excess).unwrap();
                 let given = &mut *hashes.clone();
                 let filter = match width {
-                    64 => RibbonHomogeneous::solved::<u64>(given, 1, rate, 0, 1),
-                    _ => RibbonHomogeneous::solved::<u128>(given, 1, rate, 0, 1),
+                    64 => RibbonHomogeneous::solved::<u64>(&Config::new(0), given, 1, rate, 0),
+                    _ => RibbonHomogeneous::solved::<u128>(&Config::new(0), given, 1, rate, 0),
                 };
-                let filter = filter.unwrap().unwrap();
+                let filter = filter.unwrap();
                 let got = filter.size_in_bytes() as f64 * 8.0 / 1e6;
                 assert!((got - bits).abs() < 0.003, "w = {width}: {got}");
                 assert!(hashes.iter().all(|&hash| filter.contains(hash)));
@@ -448,19 +431,18 @@ mod tests {
     #[test]
     fn the_rate_is_told_also_where_there_are_too_many_keys() {
         // As many keys as slots: stretches without a free slot, where every key is found.
-        let rate = Rate::new("", 0.01, 0.01).unwrap();
+        let rate = Rate::new("", 0.01, 1.0).unwrap();
         let hashes = keys(20_000, 2);
         let shape = Shape::new(64, rate, 1, 20_300);
         let mut words = Buf::zeroed(shape.words()).unwrap();
         let (runs, row) = (&[&*hashes][..], PhantomData::<u64>);
-        let solve = Solve {
+        let part = Part {
             runs,
-            shape,
             shard: 0,
+            shape,
             words: words.make_mut(),
-            row,
         };
-        simd::dispatch(solve).unwrap();
+        simd::dispatch(Solve { part, row }).unwrap();
         let filter = RibbonHomogeneous {
             words,
             shape,
@@ -491,10 +473,11 @@ mod tests {
 
     #[test]
     fn the_bytes_do_not_depend_on_threads_order_or_repeats() {
-        let rate = Rate::new("", 0.01, 0.01).unwrap();
+        let rate = Rate::new("", 0.01, 1.0).unwrap();
         let mut hashes = keys(50_000, 6);
         let solved = |hashes: &mut [u64], threads| {
-            RibbonHomogeneous::solved::<u128>(hashes, 5, rate, 0, threads).unwrap()
+            let config = Config::new(0).threads(threads);
+            RibbonHomogeneous::solved::<u128>(&config, hashes, 5, rate, 0)
         };
         let one = solved(&mut hashes, 1).unwrap();
         assert!(hashes.iter().all(|&hash| one.contains(hash)));
@@ -502,7 +485,7 @@ mod tests {
         hashes.reverse();
         assert_eq!(*one.words, *solved(&mut hashes, 3).unwrap().words);
         let mut repeated = [&*hashes, &hashes[..10]].concat();
-        assert!(solved(&mut repeated, 1).is_none());
+        assert!(matches!(solved(&mut repeated, 1), Err(Failure::Repeats)));
         let (plain, filter) = (build("", &hashes), build("", &repeated));
         assert!(filter.len() == 50_000 && *filter.words == *plain.words);
     }

@@ -65,6 +65,7 @@
 mod bumped;
 mod homogeneous;
 mod retrieval;
+mod solve;
 mod standard;
 #[cfg(test)]
 mod tests;
@@ -94,8 +95,6 @@ const MOST_BLOCKS: u64 = 1 << 36;
 /// Keys are sorted in stretches of this many starts, a power of two: their hashes fit in the nearest cache.
 const STRETCH: usize = 1 << 11;
 
-/// What is added to a hash before it is mixed, where there is no other salt.
-const SALT: u64 = 0x9E37_79B9_7F4A_7C15;
 /// Odd numbers without pattern (from the digits of π and e), by which a hash is spread over a row and a result.
 const SPREAD: [u64; 3] = [
     0x9216_D5D9_8979_FB1B,
@@ -283,16 +282,10 @@ impl Shape {
         }
     }
 
-    /// A hash's shard, and what is left of the hash to choose a start.
+    /// The start of a hash that is mixed.
     #[inline(always)]
-    pub(crate) fn shard(&self, hash: u64) -> (u64, u64) {
-        fastrange(hash, self.shards)
-    }
-
-    /// The start of what [`shard`](Self::shard) leaves of a hash.
-    #[inline(always)]
-    pub(crate) fn start(&self, rest: u64) -> u64 {
-        fastrange(rest, self.starts()).0
+    pub(crate) fn start(&self, mixed: u64) -> u64 {
+        fastrange(mixed, self.starts()).0
     }
 
     /// The bits of a result that the filter keeps.
@@ -398,6 +391,12 @@ impl Shape {
             return Err(DecodeError::invalid("shards", shape.shards, expected));
         }
         shape.check()?;
+        // A builder makes more slots than there are keys.
+        let most = shape.slots() * shape.shards;
+        if input.len() > most {
+            let expected = format!("at most {most}, one for each slot");
+            return Err(DecodeError::invalid("keys", input.len(), expected));
+        }
         Ok(shape)
     }
 
@@ -474,16 +473,19 @@ pub(crate) struct Rate {
 }
 
 impl Rate {
-    /// The fewest bits that have the rate `aim`, so that the filter has the rate that was asked for.
-    pub(crate) fn new(kind: &'static str, fpr: f64, aim: f64) -> Result<Rate, BuildError> {
-        match math::ribbon_columns(aim) {
+    /// The fewest bits for a filter of this rate, which is that of its columns times `excess`.
+    pub(crate) fn new(kind: &'static str, fpr: f64, excess: f64) -> Result<Rate, BuildError> {
+        match math::ribbon_columns(fpr / excess) {
             Some((columns, short)) if columns <= MOST_COLUMNS => Ok(Rate { columns, short }),
-            _ => Err(BuildErrorKind::Unreachable {
-                kind,
-                fpr,
-                least: math::fingerprint_fpr(MOST_COLUMNS),
+            _ => {
+                let columns = math::fingerprint_fpr(MOST_COLUMNS);
+                let mut least = columns * excess;
+                // What is advised must do: rounding may have left it a hair below.
+                while least / excess < columns {
+                    least = least.next_up();
+                }
+                Err(BuildErrorKind::Unreachable { kind, fpr, least }.into())
             }
-            .into()),
         }
     }
 }

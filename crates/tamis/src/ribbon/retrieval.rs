@@ -15,9 +15,9 @@
 //!
 //! # Build
 //!
-//! Pairs are sorted by hash, which is the order of starts in layer 0. Then buckets are filled, and keys bumped, as in the
+//! Pairs are sorted by their hashes' multiples, which is the order of starts in layer 0. Then buckets are filled, and keys bumped, as in the
 //! filter; bumped hashes are mixed anew, and sorted again. It cannot fail. A hash that is given twice with one value is
-//! held once. Two values for it are refused, with the positions of both: [`BuildErrorKind::Conflict`].
+//! held once. Two values for it are refused, with the positions of both: [`BuildErrorKind::Conflict`](crate::BuildErrorKind::Conflict).
 //!
 //! # Cost
 //!
@@ -42,9 +42,12 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::bits::fastrange;
 use crate::buf::Buf;
-use crate::error::{BuildError, BuildErrorKind, DecodeError, DecodeErrorKind, NoMemory};
+use crate::error::{BuildError, DecodeError, DecodeErrorKind, NoMemory};
+use crate::pairs;
+use crate::peel::shards::multiple;
 use crate::ribbon::bumped::{
-    BUCKET, MOST_LAYERS, WIDTH, buckets, fill_bucket, remix, slots_for, threshold,
+    BUCKET, MOST_LAYERS, WIDTH, buckets, equation, fill_bucket, most_keys, next, slots_for,
+    threshold,
 };
 use crate::ribbon::{BLOCK, Band, MOST_BLOCKS, Rate, Row, Shape};
 use crate::simd;
@@ -71,7 +74,7 @@ pub struct Retrieval {
     words: Buf<u64>,
     /// The layers' thresholds, four to a byte.
     thresholds: Buf<u8>,
-    /// What the last layer bumped, as its successor would mix it, in ascending order.
+    /// What the last layer bumped, as the next would see it, in ascending order.
     list: Box<[(u64, u64)]>,
     columns: u32,
     len: u64,
@@ -108,7 +111,7 @@ impl Retrieval {
     ///
     /// # Errors
     ///
-    /// [`BuildError`] when a hash has two values, [`BuildErrorKind::Conflict`], or memory is short.
+    /// [`BuildError`] when a hash has two values, [`BuildErrorKind::Conflict`](crate::BuildErrorKind::Conflict), or memory is short.
     pub fn from_pairs(
         pairs: impl IntoIterator<Item = (u64, u64)>,
     ) -> Result<Retrieval, BuildError> {
@@ -116,10 +119,11 @@ impl Retrieval {
         let greatest = given.iter().map(|&(_, value)| value).max();
         let columns = greatest.unwrap_or(0).max(1).ilog2() + 1;
         let mut pairs = given.clone();
-        pairs.sort_unstable();
+        sort_by(&mut pairs, multiple);
         pairs.dedup();
         if pairs.windows(2).any(|pair| pair[0].0 == pair[1].0) {
-            return Err(conflict(&given).into());
+            let (hash, value) = (|i: usize| given[i].0, |i: usize| given[i].1);
+            pairs::distinct(given.len(), hash, value)?;
         }
         drop(given);
         let len = pairs.len() as u64;
@@ -142,10 +146,7 @@ impl Retrieval {
                 codes: &mut codes,
             };
             pairs = simd::dispatch(table)?;
-            for (hash, _) in &mut pairs {
-                *hash = remix(*hash);
-            }
-            pairs.sort_unstable();
+            sort_by(&mut pairs, next);
         }
         let mut thresholds = Buf::<u8>::zeroed((codes.len() as u64).div_ceil(4))?;
         let packed = thresholds.make_mut();
@@ -199,10 +200,10 @@ impl Retrieval {
         tables + size_of_val(&*self.layers) + size_of_val(&*self.list)
     }
 
-    /// The start of a hash in a layer.
+    /// The start of a hash's multiple in a layer.
     #[inline(always)]
-    fn start(layer: &Layer, hash: u64) -> u64 {
-        fastrange(hash, (layer.blocks - 1) * BLOCK).0
+    fn start(layer: &Layer, multiple: u64) -> u64 {
+        fastrange(multiple, (layer.blocks - 1) * BLOCK).0
     }
 
     /// Where the first words of a start lie.
@@ -212,11 +213,12 @@ impl Retrieval {
     }
 
     #[inline(always)]
-    fn look_up(&self, mut hash: u64) -> u64 {
+    fn look_up(&self, hash: u64) -> u64 {
+        let mut multiple = multiple(hash);
         for layer in &self.layers {
-            let start = Self::start(layer, hash);
+            let start = Self::start(layer, multiple);
             if start % BUCKET >= threshold(&self.thresholds, layer.bucket + start / BUCKET) {
-                let masks = u64::of(hash).0.masks((start % BLOCK) as u32);
+                let masks = equation(multiple).0.masks((start % BLOCK) as u32);
                 let (first, columns) = (self.first(layer, start), self.columns as usize);
                 let (near, next) = self.words[first..first + 2 * columns].split_at(columns);
                 let mut value = 0;
@@ -227,9 +229,11 @@ impl Retrieval {
                 }
                 return value;
             }
-            hash = remix(hash);
+            multiple = next(multiple);
         }
-        let found = self.list.binary_search_by_key(&hash, |&(listed, _)| listed);
+        let found = self
+            .list
+            .binary_search_by_key(&multiple, |&(listed, _)| listed);
         found.map_or(0, |at| self.list[at].1)
     }
 
@@ -302,6 +306,11 @@ impl Retrieval {
             word += blocks * columns;
             bucket += buckets(&shape(blocks, columns as u32));
         }
+        let slots = layers.first().map_or(0, |layer| layer.blocks * BLOCK);
+        if len - listed > most_keys(slots) {
+            let expected = "few enough for the first layer's slots";
+            return Err(DecodeError::invalid("keys", len, expected));
+        }
         // No sum overflows: there are 8 layers at most, of 2³⁶ blocks and 64 columns.
         let packed = bucket.div_ceil(4);
         let expected = listed
@@ -351,20 +360,12 @@ impl Retrieval {
     }
 }
 
-/// The first pair in the order given that has another value than an earlier one of its hash.
-fn conflict(pairs: &[(u64, u64)]) -> BuildErrorKind {
-    let mut order: Vec<usize> = (0..pairs.len()).collect();
-    order.sort_unstable_by_key(|&position| (pairs[position].0, position));
-    let of_one = order.chunk_by(|&a, &b| pairs[a].0 == pairs[b].0);
-    let other = |same: &[usize]| {
-        let first = same[0];
-        let second = same
-            .iter()
-            .find(|&&second| pairs[second].1 != pairs[first].1);
-        second.map(|&second| (second, first))
-    };
-    let (second, first) = of_one.filter_map(other).min().unwrap_or_default();
-    BuildErrorKind::Conflict { first, second }
+/// Replaces hashes by others, and sorts by them: the multiples that a layer sees are in the order of their starts.
+fn sort_by(pairs: &mut [(u64, u64)], other: impl Fn(u64) -> u64) {
+    for (hash, _) in &mut *pairs {
+        *hash = other(*hash);
+    }
+    pairs.sort_unstable();
 }
 
 /// Solves a layer, appends its words and codes, and returns the pairs that it bumps.
@@ -381,8 +382,8 @@ impl simd::Op for Fill<'_> {
     #[inline(always)]
     fn run<B: simd::Bits>(self, _: B) -> Result<Vec<(u64, u64)>, NoMemory> {
         let shape = self.shape;
-        let start = |(hash, _): (u64, u64)| shape.start(hash);
-        let equation = |(hash, value)| (u64::of(hash).0, value);
+        let start = |(multiple, _): (u64, u64)| shape.start(multiple);
+        let equation = |(multiple, value)| (equation(multiple).0, value);
         let mut band = Band::<u64, u64>::new(shape.slots())?;
         let (before, from) = (self.codes.len(), self.words.len());
         self.codes.resize(before + buckets(&shape) as usize, 0);
@@ -436,7 +437,8 @@ impl simd::Op for GetBatch<'_> {
                 self.hashes.get(i + simd::AHEAD),
                 self.map.layers.first(),
             ) {
-                let first = self.map.first(layer, Retrieval::start(layer, next));
+                let start = Retrieval::start(layer, multiple(next));
+                let first = self.map.first(layer, start);
                 let last = first + 2 * self.map.columns as usize - 1;
                 simd::prefetch(&self.map.words, first);
                 simd::prefetch(&self.map.words, last);
@@ -449,6 +451,7 @@ impl simd::Op for GetBatch<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::BuildErrorKind;
     use crate::bits::{low_mask, mix64};
 
     /// Pairs of which each value has up to `bits` bits, and one has as many.
@@ -521,6 +524,18 @@ mod tests {
         assert_eq!(Retrieval::from_bytes(&map.to_bytes()).unwrap().get(5), 0);
         let zero = Retrieval::from_pairs([(5, 0)]).unwrap();
         assert_eq!((zero.get(5), zero.value_bits(), zero.len()), (0, 1, 1));
+    }
+
+    #[test]
+    fn more_keys_than_the_slots_can_have_are_refused() {
+        let map = Retrieval::from_pairs(pairs(300, 9, 3)).unwrap();
+        let slots = map.layers[0].blocks * BLOCK;
+        let most = most_keys(slots) + map.list.len() as u64;
+        let forged = |len| Retrieval { len, ..map.clone() }.to_bytes();
+        assert!(Retrieval::from_bytes(&forged(most)).is_ok());
+        for len in [most + 1, 1 << 40, u64::MAX] {
+            assert!(Retrieval::from_bytes(&forged(len)).is_err(), "{len} keys");
+        }
     }
 
     #[test]

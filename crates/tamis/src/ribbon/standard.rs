@@ -40,14 +40,16 @@
 
 use std::marker::PhantomData;
 
-use crate::bits::{fastrange, mix64};
+use crate::bits::mix64;
 use crate::buf::Buf;
 use crate::config::{Config, Param};
 use crate::error::{BuildError, BuildErrorKind, DecodeError};
 use crate::filter::{Filter, Kind};
 use crate::format::{Decoder, Encoder};
 use crate::math;
-use crate::peel::{dedup, in_parallel, into_shards};
+use crate::peel::dedup;
+use crate::peel::shards::shard_of;
+use crate::ribbon::solve::{Part, solve_shards};
 use crate::ribbon::{Band, Failure, Place, Placed, Rate, Row, Shape, in_order, shards_for, width};
 use crate::simd::{self, Probe};
 
@@ -92,51 +94,34 @@ impl Ribbon {
 
     /// One attempt at the whole set, with every shard's attempts in it.
     fn round<R: Row>(
+        config: &Config,
         hashes: &mut [u64],
         shards: u64,
         rate: Rate,
         failures: u32,
-        threads: usize,
-    ) -> Result<Result<Ribbon, Failure>, BuildError> {
+    ) -> Result<Ribbon, Failure> {
         let len = hashes.len() as u64;
-        let shard_of = |hash| fastrange(hash, shards).0;
-        let runs = into_shards(hashes, shards, threads, shard_of)?;
-        let keys_in = |shard: usize| runs.iter().map(|runs| runs[shard].len() as u64).sum();
-        let largest: u64 = (0..shards as usize).map(keys_in).max().unwrap_or(0);
-        // Far more keys in one shard than in others: repeats, or hashes that are none.
-        if largest > 2 * len / shards + 1000 {
-            return Ok(Err(Failure::Repeats));
-        }
-        let slots = math::ribbon_slots(largest, R::WIDTH, failures);
-        let shape = Shape::new(R::WIDTH, rate, shards, slots);
-        let mut words = Buf::zeroed(shape.words() * shards)?;
-        let hashes = &*hashes;
-        let tables = words.make_mut().chunks_mut(shape.words() as usize);
-        let salts = in_parallel(threads, tables.enumerate(), |(shard, words)| {
-            let runs = runs.iter().map(|runs| &hashes[runs[shard].clone()]);
-            let (runs, row) = (&*runs.collect::<Vec<_>>(), PhantomData::<R>);
-            simd::dispatch(Solve {
-                runs,
-                shape,
-                words,
-                row,
-            })
-        });
-        let mut all = Vec::new();
-        for salt in salts {
-            match salt {
-                Ok(salt) => all.push(salt),
-                Err(Failure::Memory(error)) => return Err(error.into()),
-                Err(failure) => return Ok(Err(failure)),
+        let tally = config.tally(len);
+        let shape = |largest| {
+            // Far more keys in one shard than in others: repeats.
+            if largest > 2 * len / shards + 1000 {
+                return Err(Failure::Repeats);
             }
-        }
-        let salts = Buf::copied(&all)?;
-        Ok(Ok(Ribbon {
-            words,
-            salts,
-            shape,
+            let slots = math::ribbon_slots(largest, R::WIDTH, failures);
+            Ok(Shape::new(R::WIDTH, rate, shards, slots))
+        };
+        let solved = solve_shards(config, hashes, shards, shape, |part| {
+            let (keys, row) = (part.keys(), PhantomData::<R>);
+            let salt = simd::dispatch(Solve { part, row })?;
+            tally.add(keys);
+            Ok(salt)
+        })?;
+        Ok(Ribbon {
+            words: solved.words,
+            salts: Buf::copied(&solved.each)?,
+            shape: solved.shape,
             len,
-        }))
+        })
     }
 
     fn build_wide<R: Row>(
@@ -149,11 +134,12 @@ impl Ribbon {
         for _ in 0..ROUNDS {
             let hashes = &mut hashes[..distinct];
             let shards = shards_for(distinct as u64);
-            match Self::round::<R>(hashes, shards, rate, failures, config.get_threads())? {
+            match Self::round::<R>(config, hashes, shards, rate, failures) {
                 Ok(filter) => return Ok(filter),
+                Err(Failure::Memory(error)) => return Err(error.into()),
                 Err(Failure::Repeats) if distinct == keys => distinct = dedup(hashes),
                 Err(Failure::Repeats) => break,
-                Err(_) => failures += 1,
+                Err(Failure::Conflict) => failures += 1,
             }
         }
         let (keys, attempts) = (keys as u64, ROUNDS);
@@ -163,9 +149,7 @@ impl Ribbon {
 
 /// Solves one shard, and returns the salt that succeeded.
 struct Solve<'a, R> {
-    runs: &'a [&'a [u64]],
-    shape: Shape,
-    words: &'a mut [u64],
+    part: Part<'a>,
     row: PhantomData<R>,
 }
 
@@ -174,13 +158,13 @@ impl<R: Row> simd::Op for Solve<'_, R> {
 
     #[inline(always)]
     fn run<B: simd::Bits>(self, _: B) -> Result<u64, Failure> {
-        let shape = self.shape;
+        let (shape, runs) = (self.part.shape, self.part.runs);
         for attempt in 0..SALTS {
             let salt = mix64(attempt);
             let mut band = Band::<R, u32>::new(shape.slots())?;
             let salted = |hash: u64| mix64(hash.wrapping_add(salt));
             let start = |hash| shape.start(hash);
-            let outcome = in_order(self.runs, shape.starts(), salted, start, |hashes| {
+            let outcome = in_order(runs, shape.starts(), salted, start, |hashes| {
                 for &hash in hashes {
                     let (row, result) = R::of(hash);
                     // Bits that the filter does not keep must not make a conflict.
@@ -193,7 +177,7 @@ impl<R: Row> simd::Op for Solve<'_, R> {
             });
             match outcome {
                 Ok(()) => {
-                    band.solve(&shape, self.words);
+                    band.solve(&shape, self.part.words);
                     return Ok(salt);
                 }
                 Err(Failure::Conflict) => {}
@@ -219,7 +203,7 @@ impl<R: Row> Probe for Reader<'_, R> {
     /// The shard of a hash, and the rest as the shard's salt makes it: this filter's geometry.
     #[inline(always)]
     fn place(&self, hash: u64) -> Place<R> {
-        let (shard, _) = self.shape.shard(hash);
+        let shard = shard_of(hash, self.shape.shards);
         let salted = mix64(hash.wrapping_add(self.salts[shard as usize]));
         self.shape.place(shard, self.shape.start(salted), salted)
     }
@@ -322,8 +306,9 @@ impl Kind for Ribbon {
     fn build(config: &Config, hashes: &mut [u64]) -> Result<Ribbon, BuildError> {
         let (_, fpr) = config.check::<Ribbon>(hashes)?;
         let width = width(config, hashes)?;
-        let rate = Rate::new(Self::NAME, fpr, fpr)?;
+        let rate = Rate::new(Self::NAME, fpr, 1.0)?;
         if hashes.is_empty() {
+            config.tally(0);
             return Ok(Ribbon {
                 words: Buf::zeroed(0)?,
                 salts: Buf::zeroed(0)?,
@@ -426,12 +411,11 @@ mod tests {
 
     #[test]
     fn the_bytes_do_not_depend_on_threads_or_order() {
-        let rate = Rate::new("", 0.01, 0.01).unwrap();
+        let rate = Rate::new("", 0.01, 1.0).unwrap();
         let mut hashes = keys(50_000, 6);
         let built = |hashes: &mut [u64], threads| {
-            Ribbon::round::<u64>(hashes, 5, rate, 0, threads)
-                .unwrap()
-                .unwrap()
+            let config = Config::new(0).threads(threads);
+            Ribbon::round::<u64>(&config, hashes, 5, rate, 0).unwrap()
         };
         let one = built(&mut hashes, 1);
         assert!(hashes.iter().all(|&hash| one.contains(hash)));
@@ -439,6 +423,15 @@ mod tests {
         hashes.reverse();
         let other = built(&mut hashes, 3);
         assert!(*one.words == *other.words && *one.salts == *other.salts);
+    }
+
+    #[test]
+    fn numbers_that_count_up_are_spread_over_all_shards() {
+        let rate = Rate::new("", 0.01, 1.0).unwrap();
+        let mut hashes: Vec<u64> = (0..50_000).collect();
+        let filter = Ribbon::round::<u128>(&Config::new(0), &mut hashes, 7, rate, 0).unwrap();
+        assert!((0..50_000).all(|hash| filter.contains(hash)));
+        assert_rate(&filter, 300_000);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use tamis::testing::size_of_box;
-use tamis::{AnyFilter, Config, Filter, KINDS, KindInfo, math};
+use tamis::{AnyFilter, BuildErrorKind, Config, Filter, KINDS, KindInfo, math};
 
 use crate::support::counting::live;
 use crate::support::{config, hash, hashes, hits, made, must};
@@ -41,6 +41,22 @@ fn alone(law: &str, info: &KindInfo) {
 
 pub(crate) fn bad_parameters(info: &'static KindInfo) {
     alone("bad_parameters", info);
+}
+
+/// A rate that is out of reach is refused with one that is not, as it is printed.
+pub(crate) fn advised_rate(info: &'static KindInfo) {
+    for n in [1, 1000] {
+        let config = Config::new(n).fpr(1e-14);
+        let Err(error) = made(info, &config, &hashes(1, n)) else {
+            continue;
+        };
+        let &BuildErrorKind::Unreachable { least, .. } = error.kind() else {
+            panic!("{config}: {error}");
+        };
+        let printed = format!("{least:e}");
+        assert!(error.to_string().contains(&printed), "{error}");
+        must(info, &config.fpr(printed.parse().unwrap()), &hashes(1, n));
+    }
 }
 
 pub(crate) fn size_is_the_truth(info: &'static KindInfo) {

@@ -39,13 +39,15 @@ enum Needs {
     Remove,
     Count,
     Merge,
+    /// No insertions: all keys are known when it is built.
+    Static,
 }
 
 type Law = (Needs, &'static str, fn(&'static KindInfo));
 
 /// Every law, or the part of it that has one need.
 const LAWS: &[Law] = {
-    use Needs::{Count, Fill, Insert, Merge, Nothing, Remove};
+    use Needs::{Count, Fill, Insert, Merge, Nothing, Remove, Static};
     &[
         (
             Nothing,
@@ -58,6 +60,7 @@ const LAWS: &[Law] = {
             members::after_load_map_clone,
         ),
         (Insert, "law_01_after_insert", members::after_insert),
+        (Static, "law_01_progress", members::progress),
         (Merge, "law_01_after_merge", members::after_merge),
         (
             Nothing,
@@ -77,7 +80,9 @@ const LAWS: &[Law] = {
         ),
         (Nothing, "law_05_measured_rate", rates::measured_rate),
         (Nothing, "law_06_structured_keys", rates::structured_keys),
+        (Static, "law_06_numbers_as_hashes", rates::numbers_as_hashes),
         (Nothing, "law_07_round_trip", files::round_trip),
+        (Static, "law_08_forged_len", files::forged_len),
         (Insert, "law_07_copy_on_write", files::copy_on_write),
         (
             Nothing,
@@ -110,6 +115,7 @@ const LAWS: &[Law] = {
         ),
         (Nothing, "law_11_golden", files::golden),
         (Nothing, "law_12_bad_parameters", limits::bad_parameters),
+        (Static, "law_12_advised_rate", limits::advised_rate),
         (
             Nothing,
             "law_13_size_is_the_truth",
@@ -121,13 +127,14 @@ const LAWS: &[Law] = {
 };
 
 /// How many trials a kind has for each thing it can do: written down, so that a law that vanishes is missed.
-const TRIALS: [(Needs, usize); 6] = [
+const TRIALS: [(Needs, usize); 7] = [
     (Needs::Nothing, 15),
     (Needs::Insert, 3),
     (Needs::Fill, 1),
     (Needs::Remove, 2),
     (Needs::Count, 1),
     (Needs::Merge, 4),
+    (Needs::Static, 4),
 ];
 
 /// The parts of a law that hold between kinds, not for one.
@@ -182,6 +189,7 @@ fn meets(info: &KindInfo, can: Capabilities, needs: Needs) -> bool {
         Needs::Remove => can.remove,
         Needs::Count => can.count,
         Needs::Merge => can.merge,
+        Needs::Static => !can.insert,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Laws 1, 2 and 4: what is in is found, an empty filter finds nothing, and a batch answers as single calls do.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tamis::testing::force_portable;
 use tamis::{AnyFilter, Config, Filter, Keyed, KindInfo};
@@ -29,6 +29,28 @@ pub(crate) fn no_false_negatives(info: &'static KindInfo) {
         }
     }
     repeated_hashes(info);
+}
+
+/// A build tells how far it has come: from nothing, never back, to all keys. Who watches does not change what is built.
+pub(crate) fn progress(info: &'static KindInfo) {
+    for n in [0, 1, 1000, 30_000] {
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let notes = told.clone();
+        let plain = config(info, n);
+        let watched = plain
+            .clone()
+            .progress(move |progress| notes.lock().unwrap().push(progress));
+        let filter = must(info, &watched, &hashes(1, n));
+        let told = told.lock().unwrap();
+        // Attempts that failed began at 0, too; the last one is told.
+        let start = told.iter().rposition(|progress| progress.done == 0);
+        let last = &told[start.expect("the start is told")..];
+        assert!(last.iter().all(|progress| progress.total == n), "{n} keys");
+        assert!(last.is_sorted_by_key(|progress| progress.done), "{last:?}");
+        assert_eq!(last.last().map(|progress| progress.done), Some(n));
+        let unwatched = must(info, &plain, &hashes(1, n));
+        assert!(bytes(filter.filter()) == bytes(unwatched.filter()));
+    }
 }
 
 /// Repeats are allowed: many of a few keys, as many as a filter that counts copies may be given, and extreme hashes.

@@ -4,7 +4,7 @@
 use tamis::{AnyFilter, Config, Filter, Hashing, Keyed, KindInfo, math};
 
 use crate::rates_of;
-use crate::support::{assert_holds, config, hash, hits, must};
+use crate::support::{assert_holds, config, hash, hashes, hits, must};
 
 /// One honest run in 10⁹ falls outside, on each side.
 const ALPHA: f64 = 1e-9;
@@ -212,4 +212,29 @@ fn integers_as_keys(info: &KindInfo) {
         &(0..100u8).map(|i| keyed.hash(&i)).collect::<Vec<_>>(),
         "hashes of the key layer",
     );
+}
+
+/// Numbers that are no hashes at all: a kind that is built once mixes what it is given.
+pub(crate) fn numbers_as_hashes(info: &'static KindInfo) {
+    let n = 20_000;
+    let config = config(info, n);
+    let hashed = must(info, &config, &hashes(1, n));
+    for shift in [0, 16, 40, 47] {
+        let what = format!("numbers times 2^{shift}");
+        let members: Vec<u64> = (0..n).map(|i| i << shift).collect();
+        let filter = must(info, &config, &members);
+        let filter = filter.filter();
+        assert_holds(filter, &members, &what);
+        let (size, usual) = (filter.size_in_bytes(), hashed.filter().size_in_bytes());
+        assert!(size <= usual + usual / 20, "{what}: {size}, not {usual}");
+        // Those between and after the members.
+        let absent = (0..100_000).map(|i| match shift {
+            0 => n + i,
+            _ => i << (shift - 1) | 1,
+        });
+        let mut tally = Tally::default();
+        let found = absent.filter(|&hash| filter.contains(hash)).count() as u64;
+        tally.add(filter.fpr(), 100_000, found);
+        tally.check(&what);
+    }
 }

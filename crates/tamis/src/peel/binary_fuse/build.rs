@@ -1,25 +1,21 @@
 //! From hashes, in memory or on disk, to shards, and from solved shards to a filter.
 
-use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::bits::fastrange;
 use crate::buf::Buf;
-use crate::config::{Config, Progress};
-use crate::error::{BuildError, BuildErrorKind, NoMemory};
+use crate::config::Config;
+use crate::error::{BuildError, BuildErrorKind};
 use crate::math;
 use crate::peel::binary_fuse::solve::{Keys, MOST_KEYS, Solver, Unsolved};
 use crate::peel::binary_fuse::{BinaryFuse, Fingerprint, MOST_SHARDS, Shape, dedup};
 use crate::peel::in_parallel;
+use crate::peel::shards::Shards;
 
 /// A set from this size on is cut into [`LEAST_SHARDS`] shards, and into more so that none has many more keys than
 /// [`SHARD`]. Larger shards need fewer spare slots.
 const SHARD_FROM: u64 = 8_000_000;
 const LEAST_SHARDS: u64 = 8;
 const SHARD: u64 = 12_500_000;
-/// Hashes in memory are brought into shards in chunks of this many, or more if there are many shards.
-const CHUNK: usize = 1 << 18;
 /// How often all get more slots when the salts of one are spent.
 const ROUNDS: u32 = 16;
 
@@ -65,6 +61,7 @@ pub(in crate::peel) fn build<F: Fingerprint>(
     }
     let (arity, shards) = parameters(config)?;
     if keys == 0 {
+        config.tally(0);
         return Ok(BinaryFuse {
             slots: Buf::zeroed(0)?,
             salts: Buf::zeroed(0)?,
@@ -129,17 +126,12 @@ pub(super) fn round<F: Fingerprint>(
     }
     let shape = Shape::new(largest, arity, extra);
     let mut slots = Buf::zeroed(shape.slots() * shards)?;
-    let done = AtomicU64::new(0);
-    let tell = |keys: u64| {
-        let done = done.fetch_add(keys, Ordering::Relaxed) + keys;
-        config.tell(Progress { done, total: len });
-    };
-    tell(0);
+    let tally = config.tally(len);
     let salts = if shards == 1 {
         let table = slots.make_mut();
         let solve = |keys: Keys<'_>| Solver::default().solve(keys, shape, table);
         let solved = source.solve_all(solve)?;
-        tell(len);
+        tally.add(len);
         vec![Ok(solved)]
     } else {
         // As many solvers as there are threads, each with memory that serves for all its shards.
@@ -153,7 +145,7 @@ pub(super) fn round<F: Fingerprint>(
             let mut solver: Solver = idle.unwrap_or_default();
             let solved = source.solve(shard as u64, |keys| solver.solve(keys, shape, table));
             solvers().push(solver);
-            tell(count);
+            tally.add(count);
             solved
         })
     };
@@ -178,14 +170,12 @@ pub(super) fn round<F: Fingerprint>(
     }))
 }
 
-/// Hashes in memory. Those of a shard are brought together chunk by chunk.
+/// Hashes in memory.
 pub(super) struct Slice<'a> {
     hashes: &'a mut [u64],
     /// How many of them are not dropped.
     len: usize,
-    chunk: usize,
-    /// Where the shards end in each chunk.
-    ends: Vec<Vec<u32>>,
+    shards: Option<Shards>,
 }
 
 impl<'a> Slice<'a> {
@@ -193,18 +183,8 @@ impl<'a> Slice<'a> {
         Slice {
             len: hashes.len(),
             hashes,
-            chunk: 0,
-            ends: Vec::new(),
+            shards: None,
         }
-    }
-
-    /// The runs of a shard.
-    fn parts(&self, shard: usize) -> impl Iterator<Item = &[u64]> {
-        let chunks = self.hashes[..self.len].chunks(self.chunk).zip(&self.ends);
-        chunks.map(move |(chunk, ends)| {
-            let start = if shard == 0 { 0 } else { ends[shard - 1] };
-            &chunk[start as usize..ends[shard] as usize]
-        })
     }
 }
 
@@ -214,16 +194,10 @@ impl Source for Slice<'_> {
     }
 
     fn arrange(&mut self, shards: u64, threads: usize) -> Result<Vec<u64>, BuildError> {
-        if shards == 1 {
-            return Ok(vec![self.len as u64]);
-        }
-        self.chunk = chunk_for(shards);
-        let chunks = self.hashes[..self.len].chunks_mut(self.chunk);
-        let shard_of = |hash| fastrange(hash, shards).0;
-        let ends = in_parallel(threads, chunks, |chunk| sort(chunk, shards, shard_of));
-        self.ends = ends.into_iter().collect::<Result<_, NoMemory>>()?;
-        let keys = |shard| self.parts(shard).map(|part| part.len() as u64).sum();
-        Ok((0..shards as usize).map(keys).collect())
+        let shards = Shards::arrange(&mut self.hashes[..self.len], shards, threads)?;
+        let sizes = shards.sizes().to_vec();
+        self.shards = Some(shards);
+        Ok(sizes)
     }
 
     fn solve_all<T>(&mut self, solve: impl FnOnce(Keys<'_>) -> T) -> Result<T, BuildError> {
@@ -231,66 +205,15 @@ impl Source for Slice<'_> {
     }
 
     fn solve<T>(&self, shard: u64, solve: impl FnOnce(Keys<'_>) -> T) -> Result<T, BuildError> {
-        Ok(solve(Keys::Parts(self.parts(shard as usize).collect())))
+        let hashes = &self.hashes[..self.len];
+        let runs = |shards: &Shards| shards.runs(hashes, shard as usize);
+        Ok(solve(Keys::Parts(
+            self.shards.as_ref().map_or_else(Vec::new, runs),
+        )))
     }
 
     fn dedup(&mut self) -> Result<(), BuildError> {
         self.len = dedup(&mut self.hashes[..self.len]);
         Ok(())
     }
-}
-
-/// Hashes of a chunk: long runs for many shards, too; short enough for the caches.
-fn chunk_for(shards: u64) -> usize {
-    CHUNK.max(8 * shards as usize)
-}
-
-/// Brings the hashes of a shard together, chunk by chunk, and returns where each chunk has each shard's.
-pub(crate) fn into_shards(
-    hashes: &mut [u64],
-    shards: u64,
-    threads: usize,
-    shard_of: impl Fn(u64) -> u64 + Sync,
-) -> Result<Vec<Vec<Range<usize>>>, NoMemory> {
-    if shards == 1 {
-        return Ok(vec![vec![0..hashes.len()]]);
-    }
-    let size = chunk_for(shards);
-    let chunks = hashes.chunks_mut(size).enumerate();
-    let runs = in_parallel(threads, chunks, |(number, chunk)| {
-        let mut start = number * size;
-        let ends = sort(chunk, shards, &shard_of)?;
-        let run = |end| {
-            let end = number * size + end as usize;
-            std::mem::replace(&mut start, end)..end
-        };
-        Ok(ends.into_iter().map(run).collect())
-    });
-    runs.into_iter().collect()
-}
-
-/// Orders a chunk by shards and returns where each ends.
-fn sort(
-    chunk: &mut [u64],
-    shards: u64,
-    shard_of: impl Fn(u64) -> u64,
-) -> Result<Vec<u32>, NoMemory> {
-    let shard_of = |hash: u64| shard_of(hash) as usize;
-    let mut heads = vec![0u32; shards as usize];
-    for &hash in &*chunk {
-        heads[shard_of(hash)] += 1;
-    }
-    let mut start = 0;
-    for head in &mut heads {
-        start += std::mem::replace(head, start);
-    }
-    let mut sorted = Buf::zeroed(chunk.len() as u64)?;
-    let out = sorted.make_mut();
-    for &hash in &*chunk {
-        let head = &mut heads[shard_of(hash)];
-        out[*head as usize] = hash;
-        *head += 1;
-    }
-    chunk.copy_from_slice(out);
-    Ok(heads)
 }
