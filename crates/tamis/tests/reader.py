@@ -1120,7 +1120,7 @@ class RibbonHomogeneous(Ribbon):
     def contains(self, h: int) -> bool:
         if self.S == 0:
             return False
-        g = mix(h + GOLDEN_RATIO & MASK)
+        g = mix(h + self.B * GOLDEN_RATIO & MASK)
         shard, start = scale(h * GOLDEN_RATIO & MASK, self.S), scale(g, self.starts)
         return self.agrees(shard, start, self.equation(g)[0], 0)
 

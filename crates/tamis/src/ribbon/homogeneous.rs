@@ -50,7 +50,7 @@ use crate::filter::{Filter, Kind};
 use crate::format::{Decoder, Encoder};
 use crate::math;
 use crate::peel::dedup;
-use crate::peel::shards::{mixed, shard_of};
+use crate::peel::shards::{multiple, shard_of};
 use crate::ribbon::solve::{Part, solve_shards};
 use crate::ribbon::{BLOCK, Band, Failure, Place, Rate, Row, Shape, in_order, shards_for, width};
 use crate::simd::{self, Probe};
@@ -77,6 +77,9 @@ pub struct RibbonHomogeneous {
 const ATTEMPTS: u64 = 24;
 /// After so many of them there is more room each time.
 const PATIENCE: u64 = 10;
+/// The rate is at least this many times that of the columns: room for a stretch or two, which would cost all keys another
+/// attempt. It takes a fiftieth of a bit a key.
+const LEAST_EXCESS: f64 = 1.02;
 /// How many starts are looked at to tell the rate: enough for a hundredth of it.
 const LOOKED_AT: u64 = 1 << 18;
 
@@ -107,7 +110,7 @@ impl RibbonHomogeneous {
         let tally = config.tally(len);
         let shape = |largest| {
             let slots = math::homogeneous_ribbon_slots(largest, rate.columns, R::WIDTH);
-            // A block more lets every key start elsewhere; after a few attempts there is more room as well.
+            // A block more lets every key start anywhere else; after a few attempts there is more room as well.
             let slots = slots + attempt * BLOCK + attempt.saturating_sub(PATIENCE) * (slots / 200);
             Ok(Shape::new(R::WIDTH, rate, shards, slots))
         };
@@ -156,6 +159,12 @@ impl RibbonHomogeneous {
     }
 }
 
+/// A hash, mixed. The number of blocks is the salt: a filter of a block more is another try, without a word in the file.
+#[inline(always)]
+fn salted(hash: u64, shape: &Shape) -> u64 {
+    mix64(hash.wrapping_add(multiple(shape.blocks)))
+}
+
 struct Solve<'a, R> {
     part: Part<'a>,
     row: PhantomData<R>,
@@ -170,7 +179,8 @@ impl<R: Row> simd::Op for Solve<'_, R> {
         let shape = part.shape;
         let mut band = Band::<R, u32>::new(shape.slots())?;
         let start = |hash| shape.start(hash);
-        in_order(part.runs, shape.starts(), mixed, start, |hashes| {
+        let salted = |hash| salted(hash, &shape);
+        in_order(part.runs, shape.starts(), salted, start, |hashes| {
             for &hash in hashes {
                 band.insert(start(hash), R::of(hash).0, 0);
             }
@@ -201,8 +211,8 @@ impl<R: Row> Probe for Reader<'_, R> {
     /// The shard of a hash, and its start and row once it is mixed: this filter's geometry.
     #[inline(always)]
     fn place(&self, hash: u64) -> Place<R> {
-        let (shard, mixed) = (shard_of(hash, self.shape.shards), mixed(hash));
-        let place = self.shape.place(shard, self.shape.start(mixed), mixed);
+        let (shard, salted) = (shard_of(hash, self.shape.shards), salted(hash, &self.shape));
+        let place = self.shape.place(shard, self.shape.start(salted), salted);
         Place { result: 0, ..place }
     }
 
@@ -315,7 +325,8 @@ impl Kind for RibbonHomogeneous {
     fn build(config: &Config, hashes: &mut [u64]) -> Result<RibbonHomogeneous, BuildError> {
         let (_, fpr) = config.check::<RibbonHomogeneous>(hashes)?;
         let width = width(config, hashes)?;
-        let rate = Rate::new(Self::NAME, fpr, math::homogeneous_ribbon_excess(width))?;
+        let excess = math::homogeneous_ribbon_excess(width).max(LEAST_EXCESS);
+        let rate = Rate::new(Self::NAME, fpr, excess)?;
         if hashes.is_empty() {
             config.tally(0);
             let shape = Shape::new(width, rate, 0, 0);
@@ -387,6 +398,17 @@ mod tests {
                 assert!(now <= fpr, "width {width}, set {set}: {now}");
             }
         }
+    }
+
+    #[test]
+    fn a_block_more_is_another_try() {
+        let rate = Rate::new("", 0.01, 1.0).unwrap();
+        let [few, more] = [0, 1].map(|blocks| Shape::new(64, rate, 1, 100_000 + blocks * BLOCK));
+        let start = |hash, shape: &Shape| shape.start(salted(hash, shape)) as f64;
+        // Were starts only stretched, they would stay within a block of where they were.
+        let moved = |&&hash: &&u64| (start(hash, &few) - start(hash, &more)).abs() > 1000.0;
+        let hashes = keys(10_000, 9);
+        assert!(hashes.iter().filter(moved).count() > 9000);
     }
 
     #[test]
