@@ -18,8 +18,6 @@ const LEAST_QUERIES: usize = 1 << 16;
 /// Lookups are timed in this many parts, and the fastest counts: what slows down one part is not the filter. The parts'
 /// queries differ, since asking twice would find its lines in a cache.
 const PARTS: usize = 4;
-/// A subject whose turn takes longer than this, ns, has no other; and who is filled as slowly is filled in no other way.
-const PATIENCE: f64 = 3e9;
 
 /// Runs the plan. `progress` is told what is under way; the second list says who took no part, and why.
 pub(crate) fn run(
@@ -75,13 +73,14 @@ pub(crate) fn run(
                     keys: &keys,
                     clock: plan.clock,
                     threads,
+                    patience: plan.patience(),
                     row: &mut rows[i],
                 };
                 let (result, ns) = timed(plan.clock, 1, || turn.play(&mut lines));
                 if let Err(reason) = result {
                     playing[i] = false;
                     absent.push(format!("{who} at {shape}: {reason}"));
-                } else if ns > PATIENCE {
+                } else if ns > plan.patience() {
                     playing[i] = false;
                 }
             }
@@ -100,6 +99,7 @@ struct Turn<'a> {
     keys: &'a Keys,
     clock: Clock,
     threads: usize,
+    patience: f64,
     row: &'a mut Row,
 }
 
@@ -137,7 +137,7 @@ impl Turn<'_> {
         }
         drop(subject);
 
-        let is_slow = |ns: f64| ns * n as f64 > PATIENCE;
+        let is_slow = |ns: f64| ns * n as f64 > self.patience;
         match &contestant.insert {
             Inserting::Never => {}
             Inserting::AsBuild => self.row.record(Figure::Insert, ns),

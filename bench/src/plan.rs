@@ -29,6 +29,14 @@ pub(crate) struct Plan {
     pub(crate) clock: Clock,
 }
 
+impl Plan {
+    /// A subject whose turn takes longer than this, ns, has no other; and who is filled as slowly is filled in no other
+    /// way.
+    pub(crate) fn patience(&self) -> f64 {
+        if self.budget.is_some() { 3e9 } else { 20e9 }
+    }
+}
+
 /// One table of the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Task {
