@@ -538,8 +538,16 @@ fn an_interrupted_merge_or_fold_leaves_no_temporary_file() {
             assert!(child.try_wait().unwrap().is_none(), "it has ended too soon");
         }
         signal(&child, "INT");
-        assert_eq!(child.wait().unwrap().signal(), Some(2));
-        assert_eq!(room.names(), ["a"]);
+        let status = child.wait().unwrap();
+        assert!(status.signal() == Some(2) || status.success(), "{status}");
+        // The signal may come when all is written and in its place; then the file is whole.
+        let mut names = room.names();
+        if let Some(whole) = names.iter().position(|name| name == "f") {
+            names.remove(whole);
+            room.run(["verify", "f"]).exits(0);
+            std::fs::remove_file(room.path("f")).unwrap();
+        }
+        assert_eq!(names, ["a"]);
     }
 }
 
