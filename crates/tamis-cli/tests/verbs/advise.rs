@@ -21,10 +21,11 @@ fn the_ranked_choice_has_bits_per_key_and_a_reason() {
     let ran = room.run(BASE).exits(0).says_nothing();
     let text = ran.stdout();
     let first = text.lines().nth(1).unwrap();
-    assert!(first.trim_start().starts_with("1 split_block "), "{text}");
+    // Of 256 or 512 bits: which is first hangs on a few instructions.
+    assert!(first.trim_start().starts_with("1 split_block"), "{text}");
     assert!(first.contains("times what its rate needs"), "{text}");
     let json = advise(&[]);
-    assert_eq!(kinds(&json)[0], "split_block");
+    assert!(kinds(&json)[0].starts_with("split_block"), "{json}");
     let chosen = json["choices"].as_array().unwrap();
     assert!(
         chosen
