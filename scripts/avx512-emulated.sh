@@ -20,14 +20,14 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
 # A system of one program: the tests, with the libraries that they are linked with.
-mkdir -p "$dir/root/bin" "$dir/root/dev" "$dir/root/proc" "$dir/root/tmp" "$dir/iso/isolinux"
-cp /bin/busybox "$dir/root/bin/"
-cp "$binary" "$dir/root/tests"
+mkdir -p "$dir/image/bin" "$dir/image/dev" "$dir/image/proc" "$dir/image/tmp" "$dir/iso/isolinux"
+cp /bin/busybox "$dir/image/bin/"
+cp "$binary" "$dir/image/tests"
 for library in $(ldd "$binary" | grep -o '/[^ ]*'); do
-    mkdir -p "$dir/root$(dirname "$library")"
-    cp -L "$library" "$dir/root$library"
+    mkdir -p "$dir/image$(dirname "$library")"
+    cp -L "$library" "$dir/image$library"
 done
-cat >"$dir/root/init" <<END
+cat >"$dir/image/init" <<END
 #!/bin/busybox sh
 /bin/busybox mount -t devtmpfs dev /dev
 /bin/busybox mount -t proc proc /proc
@@ -38,8 +38,8 @@ echo "the tests ended with status \$?"
 /bin/busybox sleep 3 # until the line has sent it
 /bin/busybox poweroff -f
 END
-chmod +x "$dir/root/init"
-(cd "$dir/root" && find . | cpio -o -H newc --quiet | gzip -1) >"$dir/iso/initrd"
+chmod +x "$dir/image/init"
+(cd "$dir/image" && find . | cpio -o -H newc --quiet | gzip -1) >"$dir/iso/initrd"
 cp "$KERNEL" "$dir/iso/linux"
 cp /usr/lib/ISOLINUX/isolinux.bin /usr/lib/syslinux/modules/bios/ldlinux.c32 "$dir/iso/isolinux/"
 cat >"$dir/iso/isolinux/isolinux.cfg" <<END

@@ -71,9 +71,10 @@
 //! run --n 10000000 --fpr 0.01,0.00390625,0.001,0.0001 --kinds tinyset,tinyset_removable,cuckoo,cuckoo12`.) A removal takes
 //! a multiple of cuckoo's, and into a block that has seen one an insertion goes slot by slot.
 //!
-//! To fill a filter of 10⁷ keys at 2⁻⁸ takes about as long as a cuckoo filter of 12 bits, one key at a time: 1.03 times in the
-//! median round, 0.85 to 1.22 in the fastest and the slowest on a machine that was not quiet. In batches it takes 0.67 times as
-//! long, in bulk 0.42 times (of 11 bits; `cargo run --release -p tamis-bench -- check`).
+//! To fill a filter of 10⁷ keys at 2⁻⁸ one key at a time takes 1.09 times as long as a cuckoo filter of the same rate (11 bits)
+//! and 1.03 times as long as one of 12 bits, in the median of five rounds; single rounds were 1.0 to 1.22 and 0.85 to 1.22, on
+//! a machine that was not quiet. In batches it takes 0.67 times as long as 12 bits, in bulk 0.42 times as long as 11 (`cargo
+//! run --release -p tamis-bench -- check`).
 //!
 //! Short cuts exist for as many chains as a block has bytes, the default. With others a lookup walks its chain and an
 //! insertion every slot of the block, one after the other, which takes several times as long.

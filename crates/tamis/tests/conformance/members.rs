@@ -113,7 +113,7 @@ pub(crate) fn after_insert(info: &'static KindInfo) {
                         }
                     }
                     // Whoever searches long before refusing would search as long for every other key.
-                    if refusals == 1000 {
+                    if n > 4095 && refusals == 1000 {
                         break;
                     }
                 }
