@@ -9,7 +9,7 @@
 
 use super::block::{CAP, Layout, Shape, prefix, widths};
 use crate::bits::{fastrange, low_mask};
-use crate::simd::{Bits, Fields, Portable};
+use crate::simd::{Bits, Fields, Gap, Portable};
 
 /// The default shape for a block size, with its tables.
 pub(super) struct Default<const N: usize, const REMOVABLE: bool>;
@@ -207,54 +207,74 @@ impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
     }
 }
 
-/// How an insertion shortens the fingerprints of a block: a mask of the bits that stay, for each word, by the number of
-/// slots.
+/// How an insertion shortens the fingerprints of a block, by the number of slots: a mask of the bits that stay for each
+/// word, and how many of the bits before it go.
 ///
 /// The bits that go are the last ones of some fingerprints, as many as the new slot needs, 26 at most. Which fingerprints
 /// depends on the new slot's place only by whether it is itself among the longer ones: two rows for each number.
-const fn shrinking<const WORDS: usize, const ROWS: usize>(header: u32) -> [[u64; WORDS]; ROWS] {
-    let mut rows = [[u64::MAX; WORDS]; ROWS];
-    let mut row = 0;
-    while row < ROWS {
-        let (slots, among_longer) = (row as u32 / 2, row as u32 % 2);
-        let array = 64 * WORDS as u32 - header;
-        let (old_short, old_longer) = widths(array, slots);
-        let (short, longer) = widths(array, slots + 1);
-        let mut at = header + slots;
-        let mut slot = 0;
-        while slot < slots {
-            let old = old_short + (slot < old_longer) as u32;
-            let new = short + (slot + among_longer < longer) as u32;
-            let mut bit = at;
-            while bit < at + old - new {
-                rows[row][bit as usize / 64] &= !(1 << (bit % 64));
-                bit += 1;
+struct Shrinking<const WORDS: usize, const ROWS: usize> {
+    masks: [[u64; WORDS]; ROWS],
+    gone: [[u8; WORDS]; ROWS],
+}
+
+impl<const WORDS: usize, const ROWS: usize> Shrinking<WORDS, ROWS> {
+    const fn new(header: u32) -> Self {
+        let mut masks = [[u64::MAX; WORDS]; ROWS];
+        let mut gone = [[0; WORDS]; ROWS];
+        let mut row = 0;
+        while row < ROWS {
+            let (slots, among_longer) = (row as u32 / 2, row as u32 % 2);
+            let array = 64 * WORDS as u32 - header;
+            let (old_short, old_longer) = widths(array, slots);
+            let (short, longer) = widths(array, slots + 1);
+            let mut at = header + slots;
+            let mut slot = 0;
+            while slot < slots {
+                let old = old_short + (slot < old_longer) as u32;
+                let new = short + (slot + among_longer < longer) as u32;
+                let mut bit = at;
+                while bit < at + old - new {
+                    masks[row][bit as usize / 64] &= !(1 << (bit % 64));
+                    bit += 1;
+                }
+                at += old;
+                slot += 1;
             }
-            at += old;
-            slot += 1;
+            let mut word = 1;
+            while word < WORDS {
+                let here = masks[row][word - 1].count_zeros() as u8;
+                gone[row][word] = gone[row][word - 1] + here;
+                word += 1;
+            }
+            row += 1;
         }
-        row += 1;
+        Shrinking { masks, gone }
     }
-    rows
+
+    /// For each word the bits that stay, and how many before it go.
+    #[inline(always)]
+    fn row(&'static self, row: usize) -> Option<(&'static [u64], &'static [u8])> {
+        let (masks, gone) = (self.masks.get(row)?, self.gone.get(row)?);
+        Some((masks, gone))
+    }
 }
 
 /// Blocks with 3/2 as many slots as bytes, or more, are rewritten by the plain code: less than one in a million, unless
 /// the filter is overfull.
-static SHRINKING_32: [[[u64; 4]; 96]; 2] = [shrinking(32), shrinking(34)];
-static SHRINKING_64: [[[u64; 8]; 192]; 2] = [shrinking(64), shrinking(66)];
-static SHRINKING_128: [[[u64; 16]; 384]; 2] = [shrinking(128), shrinking(130)];
+static SHRINKING_32: [Shrinking<4, 96>; 2] = [Shrinking::new(32), Shrinking::new(34)];
+static SHRINKING_64: [Shrinking<8, 192>; 2] = [Shrinking::new(64), Shrinking::new(66)];
+static SHRINKING_128: [Shrinking<16, 384>; 2] = [Shrinking::new(128), Shrinking::new(130)];
 
 impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
-    /// The masks for an insertion, N / 8 of them.
+    /// The masks for an insertion, and what goes before each: N / 8 of both.
     #[inline(always)]
-    fn shrinking(slots: u64, among_longer: bool) -> Option<&'static [u64]> {
-        let masks = match N {
-            32 => SHRINKING_32[usize::from(REMOVABLE)].as_flattened(),
-            64 => SHRINKING_64[usize::from(REMOVABLE)].as_flattened(),
-            _ => SHRINKING_128[usize::from(REMOVABLE)].as_flattened(),
-        };
+    fn shrinking(slots: u64, among_longer: bool) -> Option<(&'static [u64], &'static [u8])> {
         let row = 2 * slots as usize + usize::from(among_longer);
-        masks.get(row * (N / 8)..(row + 1) * (N / 8))
+        match N {
+            32 => SHRINKING_32[usize::from(REMOVABLE)].row(row),
+            64 => SHRINKING_64[usize::from(REMOVABLE)].row(row),
+            _ => SHRINKING_128[usize::from(REMOVABLE)].row(row),
+        }
     }
 
     /// The same block as [`Shape::inserted`], written in place; `None` if it is full, and then it is as it was.
@@ -268,104 +288,63 @@ impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
         let found = Self::find(bits, block, chain);
         let slots = found.slots;
         let flags = if REMOVABLE { block[N / 8] & 3 } else { 0 };
-        if found.sound < 0 || flags != 0 {
+        let marks = field(block, Self::HEADER + found.start);
+        // Below 0 if the chain's end is not seen.
+        let end_seen = found.present as i64 * (63 - i64::from(marks.trailing_zeros()));
+        if found.sound | end_seen < 0 || flags != 0 {
             return plain_insert::<N, REMOVABLE>(block, chain, remainder);
         }
-        let at = Self::place_in_chain(bits, block, &found, remainder);
+        let len = found.present * (u64::from(marks.trailing_zeros()) + 1);
+        let at = Self::place_in_chain(bits, block, &found, len, remainder);
         let [short, longer] = Self::WIDTHS[(slots + 1) as u8 as usize].map(u64::from);
         let extra = at < longer;
-        let Some(masks) = Self::shrinking(slots, extra) else {
+        let Some((masks, gone)) = Self::shrinking(slots, extra) else {
             return plain_insert::<N, REMOVABLE>(block, chain, remainder);
         };
-        // Words of the index alone stay as they are.
-        let (first, words) = (Self::HEADER as usize / 64, N / 8);
-        or_word(block, chain as usize / 64, 1 << (chain % 64));
-        // First drop the bits that go.
-        let (mut dense, mut gone) = ([0; 16], 0);
-        for j in first..words {
-            let kept = bits.gather(word(block, 8 * j), masks[j]);
-            dense[j] = kept >> (gone % 64);
-            if j > first {
-                dense[j - 1] |= kept << 1 << (63 - gone % 64);
-            }
-            gone += u64::from(masks[j].count_zeros());
-        }
-        // Then move the end marks from here on by one, the fingerprints from here on by the new one's width as well.
         let width = short + u64::from(extra);
-        let mark = Self::HEADER + found.start;
-        let place = Self::HEADER + slots + at * short + at.min(longer);
-        let (mut near, mut far) = (0, 0);
-        for j in first..words {
-            let (after_mark, after_place) = (from(mark, j), from(place, j));
-            let here = dense[j] & !after_mark;
-            let by_one = dense[j] & after_mark & !after_place;
-            let by_more = dense[j] & after_place;
-            let moved = here
-                | by_one << 1
-                | near >> 63
-                | by_more << ((width + 1) % 64)
-                | far >> ((63 - width) % 64);
-            (near, far) = (by_one, by_more);
-            block[8 * j..8 * j + 8].copy_from_slice(&moved.to_le_bytes());
-        }
-        or_word(
-            block,
-            mark as usize / 64,
-            (1 - found.present) << (mark % 64),
-        );
-        or_into(block, place + 1, prefix(remainder, width as u32));
+        let gap = Gap {
+            masks,
+            gone,
+            index: u64::from(chain),
+            mark: Self::HEADER + found.start,
+            end: 1 - found.present,
+            place: Self::HEADER + slots + at * short + at.min(longer),
+            width,
+            value: prefix(remainder, width as u32),
+        };
+        bits.open(block, gap);
         Some(())
     }
 
-    /// The slot that a remainder is to have among those of its chain.
+    /// The slot that a remainder is to have among the `len` of its chain.
     #[inline(always)]
-    fn place_in_chain<B: Bits>(bits: B, block: &[u8; N], found: &Found, remainder: u64) -> u64 {
+    fn place_in_chain<B: Bits>(
+        bits: B,
+        block: &[u8; N],
+        found: &Found,
+        len: u64,
+        remainder: u64,
+    ) -> u64 {
         let [short, longer] = Self::WIDTHS[found.slots as u8 as usize].map(u64::from);
-        if B::VECTOR {
-            let marks = field(block, Self::HEADER + found.start);
-            let len = found.present * (u64::from(marks.trailing_zeros()) + 1);
-            if len <= Fields::MOST {
-                let fields = found.chain::<N, REMOVABLE>(short, longer, len);
-                let below = bits.compare(block, fields, remainder).below;
-                return found.start + u64::from(below.trailing_ones());
-            }
+        if B::VECTOR && len <= Fields::MOST {
+            let fields = found.chain::<N, REMOVABLE>(short, longer, len);
+            let below = bits.compare(block, fields, remainder).below;
+            return found.start + u64::from(below.trailing_ones());
         }
         let mut at = found.start;
-        let mut more = found.present == 1;
-        while more {
+        let (end, wanted) = (at + len, !remainder);
+        while at < end {
             let place = Self::HEADER + found.slots + at * short + at.min(longer);
-            let width = (short + u64::from(at < longer)) as u32;
-            if field(block, place) & low_mask(width) >= prefix(remainder, width) {
+            let above = 64 - short - u64::from(at < longer);
+            // The complements of both, at the top of a word: a fingerprint is below if its complement is above, zeros
+            // for the bits that it has not.
+            if !field(block, place) << (above % 64) <= wanted {
                 break;
             }
-            more = field(block, Self::HEADER + at) & 1 == 0;
             at += 1;
         }
         at
     }
-}
-
-/// The bits of word `j` from position `bit` of the block on.
-#[inline(always)]
-fn from(bit: u64, j: usize) -> u64 {
-    let shift = bit.saturating_sub(64 * j as u64);
-    if shift < 64 { u64::MAX << shift } else { 0 }
-}
-
-/// Sets up to 64 bits from a position on, none of them after the block's end.
-#[inline(always)]
-fn or_into<const N: usize>(block: &mut [u8; N], bit: u64, value: u64) {
-    let (j, shift) = (bit as usize / 64, bit % 64);
-    or_word(block, j, value << shift);
-    or_word(block, (j + 1).min(N / 8 - 1), value >> 1 >> (63 - shift));
-}
-
-/// Sets bits of word `j`. By whole words, because they have just been written: a load that reaches over two stores, or
-/// over more than one has written, waits until they are in the cache.
-#[inline(always)]
-fn or_word<const N: usize>(block: &mut [u8; N], j: usize, value: u64) {
-    let set = word(block, 8 * j) | value;
-    block[8 * j..8 * j + 8].copy_from_slice(&set.to_le_bytes());
 }
 
 #[cold]

@@ -5,6 +5,7 @@
 //! [`Portable`] answers the same by arithmetic. [`Avx512`] is [`Bmi2`] and compares [`Fields`] in a vector besides.
 
 use super::fields::{Compared, Fields};
+use super::gap::Gap;
 
 /// The instructions of one level.
 pub(crate) trait Bits: Copy {
@@ -22,6 +23,12 @@ pub(crate) trait Bits: Copy {
     #[inline(always)]
     fn compare<const N: usize>(self, block: &[u8; N], fields: Fields, number: u64) -> Compared {
         fields.compare(block, number)
+    }
+
+    /// Rewrites a block so that one more field is in it.
+    #[inline(always)]
+    fn open<const N: usize>(self, block: &mut [u8; N], gap: Gap<'_>) {
+        gap.open(block, |word, mask| self.gather(word, mask));
     }
 }
 
@@ -84,6 +91,12 @@ impl Bits for Bmi2 {
         // SAFETY: as above.
         unsafe { std::arch::x86_64::_pext_u64(word, mask) }
     }
+
+    #[inline(always)]
+    fn open<const N: usize>(self, block: &mut [u8; N], gap: Gap<'_>) {
+        // SAFETY: a `Bmi2` is only made at `Level::V3` and above, which have AVX2.
+        unsafe { gap.open_avx2(block) }
+    }
 }
 
 /// The instructions of [`Level::V4`](super::Level::V4); a value is the proof that the processor has them.
@@ -103,6 +116,11 @@ impl Bits for Avx512 {
     #[inline(always)]
     fn gather(self, word: u64, mask: u64) -> u64 {
         Bmi2(()).gather(word, mask)
+    }
+
+    #[inline(always)]
+    fn open<const N: usize>(self, block: &mut [u8; N], gap: Gap<'_>) {
+        Bmi2(()).open(block, gap);
     }
 
     #[inline(always)]

@@ -15,9 +15,11 @@
 
 mod bits;
 mod fields;
+mod gap;
 
 pub(crate) use bits::{Bits, Portable};
 pub(crate) use fields::Fields;
+pub(crate) use gap::Gap;
 
 use std::sync::atomic::{AtomicU8, Ordering};
 

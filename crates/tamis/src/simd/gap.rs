@@ -1,0 +1,247 @@
+//! Room for one more field in a block of packed bits: some bits go, the ones behind them close up, and a gap opens.
+//!
+//! ```text
+//!  before   │ index │ marks │ fields  x  x   x  x │              x: bits that go
+//!  dense    │ index │ marks │ fields      │ 0 … 0 │              pext in each word, then words moved together
+//!                       └ mark       └ place
+//!  after    │ index │ mar.ks │ fie ▒▒▒▒▒ lds      │              a bit opens at `mark`, the field's bits at `place`
+//! ```
+//!
+//! In vectors a word's neighbours are one shuffle away, and a shift by more than 63 gives 0, so that no word is an
+//! exception: a mask of the bits from a place on is one shift for four words.
+
+/// How a block is rewritten.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Gap<'a> {
+    /// For each word the bits that stay.
+    pub(crate) masks: &'a [u64],
+    /// For each word how many bits of those before it go, at most 63.
+    pub(crate) gone: &'a [u8],
+    /// A bit of the first 128 to be set; none before `mark` moves.
+    pub(crate) index: u64,
+    /// Where a bit opens, once the others are gone.
+    pub(crate) mark: u64,
+    /// That bit: 0 or 1.
+    pub(crate) end: u64,
+    /// Where the field opens, in the same count; not before `mark`.
+    pub(crate) place: u64,
+    /// Its bits: below 63, and no more than went, with that at `mark`.
+    pub(crate) width: u64,
+    /// Its value, of so many bits.
+    pub(crate) value: u64,
+}
+
+impl Gap<'_> {
+    /// Rewrites the block. Every level writes the same.
+    #[inline(always)]
+    pub(super) fn open<const N: usize>(
+        self,
+        block: &mut [u8; N],
+        gather: impl Fn(u64, u64) -> u64,
+    ) {
+        let words = block.as_chunks_mut::<8>().0;
+        let (masks, gone) = (&self.masks[..N / 8], &self.gone[..N / 8]);
+        let mut dense = [0; 16];
+        for (j, word) in words.iter().enumerate() {
+            let kept = gather(u64::from_le_bytes(*word), masks[j]);
+            dense[j] = kept >> (gone[j] % 64);
+            if j > 0 {
+                dense[j - 1] |= kept << 1 << (63 - gone[j] % 64);
+            }
+        }
+        let (mut near, mut far) = (0, 0);
+        for (j, word) in words.iter_mut().enumerate() {
+            let (after_mark, after_place) = (from(self.mark, j), from(self.place, j));
+            let here = dense[j] & !after_mark;
+            let by_one = dense[j] & after_mark & !after_place;
+            let by_more = dense[j] & after_place;
+            let moved = here
+                | by_one << 1
+                | near >> 63
+                | by_more << ((self.width + 1) % 64)
+                | far >> ((63 - self.width) % 64);
+            (near, far) = (by_one, by_more);
+            *word = moved.to_le_bytes();
+        }
+        self.fill(block);
+    }
+
+    /// The same in vectors, whose lanes are words.
+    ///
+    /// # Safety
+    ///
+    /// The processor must have AVX2 and BMI2. (They are not enabled here: only a function without can be inlined always,
+    /// into one that has them.)
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub(super) unsafe fn open_avx2<const N: usize>(self, block: &mut [u8; N]) {
+        use std::arch::x86_64::*;
+        const { assert!(N == 32 || N == 64 || N == 128) };
+        let (masks, gone) = (&self.masks[..N / 8], &self.gone[..N / 8]);
+        let words = block.as_chunks_mut::<8>().0;
+        // SAFETY: the processor has the instructions; 32 bytes are written through the pointer, to a slice of as many.
+        unsafe {
+            let all = |value: u64| _mm256_set1_epi64x(value as i64);
+            let kept = |j: usize| _pext_u64(u64::from_le_bytes(words[j]), masks[j]) as i64;
+            let (mark, place) = (all(self.mark), all(self.place));
+            let (up, down) = (
+                _mm_cvtsi64_si128(self.width as i64 + 1),
+                _mm_cvtsi64_si128(63 - self.width as i64),
+            );
+            // For each vector its words closed up, but for the bits that come from the next; and those, of each word for
+            // the one before it.
+            let none = _mm256_setzero_si256();
+            let (mut low, mut high) = ([none; 5], [none; 5]);
+            for v in 0..N / 32 {
+                let j = 4 * v;
+                let words = _mm256_setr_epi64x(kept(j), kept(j + 1), kept(j + 2), kept(j + 3));
+                let shifts = [gone[j], gone[j + 1], gone[j + 2], gone[j + 3]];
+                let shift = _mm256_cvtepu8_epi64(_mm_cvtsi32_si128(i32::from_le_bytes(shifts)));
+                // Without the mask, the compiler looks for shifts that are too large.
+                low[v] = _mm256_srlv_epi64(words, _mm256_and_si256(shift, all(63)));
+                high[v] = _mm256_sllv_epi64(words, _mm256_sub_epi64(all(64), shift));
+            }
+            let mut carried = none;
+            for v in 0..N / 32 {
+                let next = _mm256_blend_epi32::<0b0000_0011>(high[v], high[v + 1]);
+                let next = _mm256_permute4x64_epi64::<0b00_11_10_01>(next);
+                let dense = _mm256_or_si256(low[v], next);
+                let lanes =
+                    _mm256_add_epi64(_mm256_setr_epi64x(0, 64, 128, 192), all(256 * v as u64));
+                // Shifts of 64 and more give 0; those below 0 are taken as 0.
+                let ones = all(u64::MAX);
+                let after_mark = _mm256_sllv_epi64(ones, _mm256_subs_epu16(mark, lanes));
+                let after_place = _mm256_sllv_epi64(ones, _mm256_subs_epu16(place, lanes));
+                let by_more = _mm256_and_si256(dense, after_place);
+                let rest = _mm256_andnot_si256(after_place, dense);
+                let by_one = _mm256_and_si256(rest, after_mark);
+                // What moves by one, added to itself.
+                let moved = _mm256_or_si256(
+                    _mm256_add_epi64(rest, by_one),
+                    _mm256_sll_epi64(by_more, up),
+                );
+                // What leaves each word at its upper end comes into the one after it.
+                let carry = _mm256_or_si256(
+                    _mm256_srli_epi64::<63>(by_one),
+                    _mm256_srl_epi64(by_more, down),
+                );
+                let before = _mm256_blend_epi32::<0b1100_0000>(carry, carried);
+                let before = _mm256_permute4x64_epi64::<0b10_01_00_11>(before);
+                carried = carry;
+                let out: *mut [[u8; 8]; 4] = words[4 * v..4 * v + 4].as_mut_ptr().cast();
+                _mm256_storeu_si256(out.cast(), _mm256_or_si256(moved, before));
+            }
+        }
+        self.fill(block);
+    }
+
+    /// Sets what is new. By whole words, because they have just been written: a load that reaches over two stores, or
+    /// over more than one has written, waits until they are in the cache.
+    #[inline(always)]
+    fn fill<const N: usize>(self, block: &mut [u8; N]) {
+        let words = block.as_chunks_mut::<8>().0;
+        let mut set = |j: u64, value: u64| {
+            // What is over for the last word is nothing, and may go anywhere.
+            let word = &mut words[j as usize % (N / 8)];
+            *word = (u64::from_le_bytes(*word) | value).to_le_bytes();
+        };
+        let at = self.place + 1;
+        set(self.index / 64, 1 << (self.index % 64));
+        set(self.mark / 64, self.end << (self.mark % 64));
+        set(at / 64, self.value << (at % 64));
+        set(at / 64 + 1, self.value >> 1 >> (63 - at % 64));
+    }
+}
+
+/// The bits of word `j` from position `bit` of the block on.
+#[inline(always)]
+fn from(bit: u64, j: usize) -> u64 {
+    let shift = bit.saturating_sub(64 * j as u64);
+    if shift < 64 { u64::MAX << shift } else { 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bits::{low_mask, mix64};
+    use crate::simd::{Bits, Op, Portable, dispatch};
+
+    struct Open<'a, const N: usize>([u8; N], Gap<'a>);
+    impl<const N: usize> Op for Open<'_, N> {
+        type Out = [u8; N];
+        #[inline(always)]
+        fn run<B: Bits>(mut self, bits: B) -> [u8; N] {
+            bits.open(&mut self.0, self.1);
+            self.0
+        }
+    }
+
+    /// One bit after the other.
+    fn by_the_bit<const N: usize>(block: &[u8; N], gap: &Gap<'_>) -> [u8; N] {
+        let stays = |&i: &usize| gap.masks[i / 64] >> (i % 64) & 1 == 1;
+        let kept = (0..8 * N).filter(stays);
+        let mut bits: Vec<u8> = kept.map(|i| block[i / 8] >> (i % 8) & 1).collect();
+        let field = (0..gap.width).map(|i| (gap.value >> i & 1) as u8);
+        let place = gap.place as usize;
+        bits.splice(place..place, field);
+        bits.insert(gap.mark as usize, gap.end as u8);
+        bits[gap.index as usize] = 1;
+        bits.resize(8 * N, 0);
+        let byte = |bits: &[u8; 8]| bits.iter().rev().fold(0, |byte, bit| byte << 1 | bit);
+        std::array::from_fn(|j| byte(&bits.as_chunks().0[j]))
+    }
+
+    fn levels_agree<const N: usize>() {
+        for i in 0..20_000u64 {
+            let x = |k: u64| mix64(i << 8 | k ^ (N as u64) << 40);
+            let block: [u8; N] = std::array::from_fn(|j| match i % 3 {
+                0 => x(j as u64) as u8,
+                1 => [0, 255][x(j as u64) as usize % 2],
+                _ => 255,
+            });
+            let bits = 8 * N as u64;
+            let index = x(200) % (bits / 8);
+            // Up to the last bit, and one place at the other, now and then.
+            let width = 1 + x(201) % 26;
+            let last = bits - width - 1;
+            let mark = index + 1 + x(202) % (last - index);
+            let place = [mark, last, mark + x(203) % (last - mark + 1)][x(204) as usize % 3];
+            // As many bits go as come.
+            let mut masks = vec![u64::MAX; N / 8];
+            for k in 0..=width {
+                let free = |bit: &u64| masks[*bit as usize / 64] >> (bit % 64) & 1 == 1;
+                let bits = (0..bits).map(|j| (mark + x(205 + k) + j) % bits);
+                let bit = bits
+                    .filter(|&bit| bit > index)
+                    .find(free)
+                    .expect("one is left");
+                masks[bit as usize / 64] &= !(1 << (bit % 64));
+            }
+            let gone = masks.iter().scan(0, |gone, mask| {
+                let before = *gone;
+                *gone += mask.count_zeros() as u8;
+                Some(before)
+            });
+            let gap = Gap {
+                masks: &masks,
+                gone: &gone.collect::<Vec<u8>>(),
+                index,
+                mark,
+                end: x(206) % 2,
+                place,
+                width,
+                value: x(207) & low_mask(width as u32),
+            };
+            let expected = by_the_bit(&block, &gap);
+            let both = (Open(block, gap).run(Portable), dispatch(Open(block, gap)));
+            assert_eq!(both, (expected, expected), "{block:?} {gap:?}");
+        }
+    }
+
+    #[test]
+    fn all_levels_open_the_same_gap() {
+        levels_agree::<32>();
+        levels_agree::<64>();
+        levels_agree::<128>();
+    }
+}
