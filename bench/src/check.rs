@@ -269,9 +269,19 @@ impl Target {
         }
     }
 
-    /// Names of everyone whom the target speaks of.
-    pub(crate) fn subjects(&self) -> impl Iterator<Item = &'static str> {
-        std::iter::once(self.ours).chain(self.rival())
+    /// Everyone whom the target speaks of: us, and the rival or ourselves at another rate.
+    pub(crate) fn sides(&self) -> Vec<(&'static str, Shape)> {
+        let at = |fpr| Shape {
+            fpr,
+            ..self.shape()
+        };
+        let rival = self.rival().map(|rival| (rival, self.shape()));
+        let other = match self.goal {
+            Goal::AnyRate { other, .. } => Some((self.ours, at(other))),
+            _ => None,
+        };
+        let ours = std::iter::once((self.ours, self.shape()));
+        ours.chain(rival).chain(other).collect()
     }
 
     /// Targets are of words: their hashes cost the same for everyone.
@@ -283,20 +293,23 @@ impl Target {
         }
     }
 
-    /// What must be measured to tell: the target's own size and rate, and the one that it is compared with.
-    pub(crate) fn shapes(&self) -> impl Iterator<Item = Shape> {
-        let other = match self.goal {
-            Goal::AnyRate { other, .. } => Some(other),
-            _ => None,
-        };
-        let at = |fpr| Shape {
-            fpr,
-            ..self.shape()
-        };
-        std::iter::once(self.fpr).chain(other).map(at)
+    /// What must be measured of everyone in it.
+    pub(crate) fn figures(&self) -> Vec<Figure> {
+        match self.goal {
+            Goal::Batch { .. } => [Figure::SINGLE, Figure::BATCH].concat(),
+            Goal::AbsentBatch { .. } => vec![Figure::Absent, Figure::AbsentBatch],
+            Goal::AnyRate { .. } => vec![Figure::AbsentBatch],
+            Goal::Insert { .. } => vec![Figure::Insert],
+            Goal::InsertBatch { .. } => vec![Figure::Insert, Figure::InsertBatch],
+            Goal::Single { .. } => Figure::SINGLE.to_vec(),
+            Goal::Build { .. } => vec![Figure::Build],
+            Goal::Threads { .. } => vec![Figure::Build, Figure::BuildThreads],
+            Goal::LineReads { .. } => vec![Figure::HalfBatch, Figure::Limit],
+            Goal::Peak { .. } => vec![Figure::Peak],
+        }
     }
 
-    /// How far we are, round by round, and how far we should be; more is better. `None` if it was not measured.
+    /// How far we are, sample by sample, and how far we should be; more is better. `None` if it was not measured.
     fn reached(&self, run: &Run) -> Option<(Samples, f64)> {
         let ours = run.find(self.ours, self.shape())?;
         let rival = |name| run.find(name, self.shape());
@@ -395,10 +408,12 @@ fn fastest(rival: &Row, single: Figure, batch: Figure) -> Option<Samples> {
     Some(Samples(rounds.map(|(a, b)| a.min(*b)).collect()))
 }
 
-/// The verdict on every target as text, and how many that are held were missed.
-pub(crate) fn check(targets: &[Target], run: &Run) -> (String, usize) {
+/// The verdict on every target as text, and how many that are held were missed. Each is judged by a run of its own.
+pub(crate) fn check<'a>(
+    judged: impl IntoIterator<Item = (&'a Target, &'a Run)>,
+) -> (String, usize) {
     let (mut text, mut missed) = (String::new(), 0);
-    for target in targets {
+    for (target, run) in judged {
         let verdict = match target.reached(run) {
             None if target.held => {
                 missed += 1;
@@ -459,35 +474,39 @@ mod tests {
         }
     }
 
+    fn judge(target: Target, run: &Run) -> (String, usize) {
+        check([(&target, run)])
+    }
+
     #[test]
     fn a_target_is_met_at_its_ratio_and_missed_below() {
         for (theirs, missed) in [(14.9, 1), (15.0, 0), (20.0, 0)] {
-            let (text, count) = check(&[batch(true)], &run(10.0, theirs));
+            let (text, count) = judge(batch(true), &run(10.0, theirs));
             assert_eq!(count, missed, "{text}");
         }
     }
 
     #[test]
     fn a_target_for_later_fails_no_check() {
-        let (text, missed) = check(&[batch(false)], &run(10.0, 5.0));
+        let (text, missed) = judge(batch(false), &run(10.0, 5.0));
         assert!(missed == 0 && text.starts_with("later"), "{text}");
-        let (text, _) = check(&[batch(false)], &run(10.0, 50.0));
+        let (text, _) = judge(batch(false), &run(10.0, 50.0));
         assert!(text.starts_with("met soon"), "{text}");
     }
 
     #[test]
     fn what_was_not_measured_is_missed() {
-        assert_eq!(check(&[batch(true)], &Run::default()).1, 1);
-        assert_eq!(check(&[batch(false)], &Run::default()).1, 0);
+        assert_eq!(judge(batch(true), &Run::default()).1, 1);
+        assert_eq!(judge(batch(false), &Run::default()).1, 0);
     }
 
     #[test]
     fn limits_are_met_from_below() {
-        let goal = |goal| [target("bloom", ONE_PERCENT, goal)];
+        let goal = |goal| target("bloom", ONE_PERCENT, goal);
         let run = run(10.0, 1.0);
-        assert_eq!(check(&goal(Goal::Peak { most: 10.0 }), &run).1, 0);
-        assert_eq!(check(&goal(Goal::Peak { most: 9.0 }), &run).1, 1);
-        assert_eq!(check(&goal(Goal::LineReads { most: 9.0 }), &run).1, 1);
+        assert_eq!(judge(goal(Goal::Peak { most: 10.0 }), &run).1, 0);
+        assert_eq!(judge(goal(Goal::Peak { most: 9.0 }), &run).1, 1);
+        assert_eq!(judge(goal(Goal::LineReads { most: 9.0 }), &run).1, 1);
     }
 
     #[test]
@@ -540,7 +559,7 @@ mod tests {
             (Goal::AnyRate { other, most: 1.2 }, 0),
             (Goal::AnyRate { other, most: 1.1 }, 1),
         ] {
-            let (text, count) = check(&[target("tinyset", EIGHT_BITS, goal)], &run);
+            let (text, count) = judge(target("tinyset", EIGHT_BITS, goal), &run);
             assert_eq!(count, missed, "{text}");
         }
     }
@@ -550,15 +569,16 @@ mod tests {
         let other = EIGHT_BITS;
         let goal = Goal::AnyRate { other, most: 1.2 };
         let target = target("tinyset", ONE_PERCENT, goal);
-        let rates = target.shapes().map(|s| s.fpr);
-        assert!(rates.eq([ONE_PERCENT, EIGHT_BITS]));
+        let sides = target.sides();
+        let sides = sides.iter().map(|(who, shape)| (*who, shape.fpr));
+        assert!(sides.eq([("tinyset", ONE_PERCENT), ("tinyset", EIGHT_BITS)]));
     }
 
     #[test]
     fn every_target_speaks_of_someone_who_is_measured() {
         let all = crate::subject::all();
         for target in TARGETS {
-            for name in target.subjects() {
+            for (name, _) in target.sides() {
                 assert!(all.iter().any(|c| c.name == name), "{name}");
             }
         }

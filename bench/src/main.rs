@@ -3,6 +3,7 @@
 mod check;
 mod clock;
 mod compare;
+mod duel;
 mod figures;
 mod heap;
 mod html;
@@ -22,13 +23,16 @@ use std::error::Error;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::rc::Rc;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::check::Target;
 use crate::clock::Clock;
+use crate::duel::{Duel, Side};
 use crate::figures::{Run, Shape};
 use crate::keys::KeyType;
-use crate::plan::{Matrix, Named, Plan, Task};
+use crate::plan::{Matrix, Named, Plan};
 use crate::subject::Contestant;
 
 /// Measures every kind of filter, with other crates' filters beside them.
@@ -263,17 +267,8 @@ fn choose(
 
 /// Runs a plan, with a line of progress on a terminal.
 fn measure(plan: &Plan) -> Result<Run, Box<dyn Error>> {
-    let terminal = std::io::stderr().is_terminal();
-    let (run, absent) = measure::run(plan, |what| {
-        if terminal {
-            eprint!("\r\x1b[K{what}");
-            // Progress is a courtesy: if it cannot be shown, the run goes on.
-            let _ = std::io::stderr().flush();
-        }
-    })?;
-    if terminal {
-        eprint!("\r\x1b[K");
-    }
+    let (run, absent) = measure::run(plan, progress)?;
+    progress("");
     for who in absent {
         eprintln!("took no part: {who}");
     }
@@ -326,48 +321,60 @@ fn make_report(
 }
 
 fn check_targets(rounds: usize, json: Option<&Path>) -> Result<ExitCode, Box<dyn Error>> {
-    let run = match json {
-        Some(path) => read(path)?,
-        None => measure_targets(rounds)?,
+    let targets = check::TARGETS;
+    let (text, missed) = match json {
+        Some(path) => {
+            let run = read(path)?;
+            check::check(targets.iter().map(|target| (target, &run)))
+        }
+        None => {
+            let runs = measure_targets(targets, rounds.max(1))?;
+            check::check(targets.iter().zip(runs.iter().map(Rc::as_ref)))
+        }
     };
-    let (text, missed) = check::check(check::TARGETS, &run);
     print!("{text}");
     Ok(ExitCode::from(u8::from(missed > 0)))
 }
 
-/// Measures, at each size and rate of a target, those whom its targets speak of.
-fn measure_targets(rounds: usize) -> Result<Run, Box<dyn Error>> {
-    let mut shapes: Vec<Shape> = Vec::new();
-    for shape in check::TARGETS.iter().flat_map(check::Target::shapes) {
-        if !shapes.contains(&shape) {
-            shapes.push(shape);
+/// Lets those meet whom each target speaks of; targets of the same ones share a duel, and
+/// one that speaks of us alone has part in the first of ours.
+fn measure_targets(targets: &[Target], rounds: usize) -> Result<Vec<Rc<Run>>, Box<dyn Error>> {
+    let all = subject::all();
+    let mut duels: Vec<(Vec<(&str, Shape)>, Rc<Run>)> = Vec::new();
+    let mut runs = Vec::new();
+    for target in targets {
+        let names = target.sides();
+        if let Some((_, run)) = duels.iter().find(|(sides, _)| sides.starts_with(&names)) {
+            runs.push(Rc::clone(run));
+            continue;
         }
-    }
-    let mut all = Run::default();
-    for shape in shapes {
-        let targets = check::TARGETS
-            .iter()
-            .filter(|t| t.shapes().any(|s| s == shape));
-        let names: Vec<&str> = targets.flat_map(check::Target::subjects).collect();
-        let contestants = subject::all().into_iter();
-        let rounds = rounds.max(1);
-        let task = Task {
-            shape,
-            rounds,
+        let side = |&(name, shape): &(&str, Shape)| {
+            let contestant = all.iter().find(|c| c.name == name)?;
+            Some(Side { contestant, shape })
+        };
+        let same = targets.iter().filter(|t| names.starts_with(&t.sides()));
+        let duel = Duel {
+            sides: names.iter().filter_map(side).collect(),
+            figures: same.flat_map(Target::figures).collect(),
             threads: check::THREADS,
         };
-        plan::refuse(&[task])?;
-        let run = measure(&Plan {
-            tasks: vec![task],
-            contestants: contestants.filter(|c| names.contains(&c.name)).collect(),
-            queries: 1 << 20,
-            budget: None,
-            clock: Clock::Cpu,
-        })?;
-        all.about.extend(run.about);
-        all.rows.extend(run.rows);
+        let who: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
+        progress(&format!("{}: {}", target.shape(), who.join(" and ")));
+        let run = Rc::new(duel.play(rounds)?);
+        runs.push(Rc::clone(&run));
+        duels.push((names, run));
     }
-    Ok(all)
+    progress("");
+    Ok(runs)
+}
+
+/// A line of progress on a terminal, in the place of the last one.
+fn progress(what: &str) {
+    if std::io::stderr().is_terminal() {
+        eprint!("\r\x1b[K{what}");
+        // Progress is a courtesy: if it cannot be shown, the run goes on.
+        let _ = std::io::stderr().flush();
+    }
 }
 
 #[cfg(test)]

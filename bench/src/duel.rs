@@ -1,0 +1,287 @@
+//! Ratios that hold on a machine that others use, too: two filters are alive at once and take turns of a few milliseconds.
+//!
+//! ```text
+//!  a run    │ ours: build, lookups, … │ another │ another │ theirs: build, lookups, … │     seconds between the two
+//!  a duel   │ ours │ theirs │ theirs │ ours │ ours │ theirs │ …                             a millisecond each
+//! ```
+//!
+//! What else the machine does changes its caches and its clock from one second to the next, by far more than two good
+//! filters differ. A slice of lookups of the one and of the other, of the same keys, meets the same machine; so every
+//! slice is a sample, and their quotients are what is judged. A fill is sliced likewise, but counts as a whole: filters
+//! slow down as they fill. Builds cannot be sliced, and take turns.
+
+use std::hint::black_box;
+
+use crate::clock::{Clock, timed};
+use crate::figures::{Figure, Row, Run, Shape};
+use crate::heap;
+use crate::keys::{Ask, KeyType, Keys};
+use crate::limit::Lines;
+use crate::plan;
+use crate::subject::{Built, Contestant, Inserting, Subject};
+
+/// Keys of a slice: many times what a look at the clock costs, and a few milliseconds at most.
+const SLICE: usize = 1 << 15;
+/// Lookups of each sort in a round.
+const QUERIES: usize = 1 << 20;
+/// Rounds where only lookups are asked for, at most: each round has many slices, and another takes memory of its own.
+const FEW: usize = 2;
+
+/// One side of a duel.
+pub(crate) struct Side<'a> {
+    pub(crate) contestant: &'a Contestant,
+    /// The sides may differ in the rate.
+    pub(crate) shape: Shape,
+}
+
+/// A duel: who meets, and what is asked for. Builds and their memory are always measured.
+pub(crate) struct Duel<'a> {
+    pub(crate) sides: Vec<Side<'a>>,
+    pub(crate) figures: Vec<Figure>,
+    pub(crate) threads: usize,
+}
+
+impl Duel<'_> {
+    fn asks(&self, figures: &[Figure]) -> bool {
+        figures.iter().any(|figure| self.figures.contains(figure))
+    }
+
+    /// Plays the rounds. A row for each side, whose samples with the same index were taken one after the other.
+    pub(crate) fn play(&self, rounds: usize) -> Result<Run, String> {
+        let whole = [
+            Figure::Build,
+            Figure::BuildThreads,
+            Figure::Insert,
+            Figure::InsertBatch,
+        ];
+        let rounds = if self.asks(&whole) {
+            rounds
+        } else {
+            rounds.min(FEW)
+        };
+        let row = |side: &Side<'_>| Row {
+            subject: side.contestant.name.into(),
+            family: side.contestant.family.into(),
+            ours: side.contestant.ours,
+            typed: side.contestant.typed,
+            shape: side.shape,
+            ..Row::default()
+        };
+        let mut rows: Vec<Row> = self.sides.iter().map(row).collect();
+        for side in &self.sides {
+            plan::fits(side.shape, self.sides.len() * side.contestant.peak)?;
+        }
+        let n = self.sides.first().map_or(0, |side| side.shape.n);
+        for round in 0..rounds {
+            let keys = Keys::new(KeyType::U64, round as u64, n, QUERIES);
+            let subjects = self.builds(&keys, round, &mut rows)?;
+            self.lookups(&keys, &subjects, &mut rows)?;
+            drop(subjects);
+            self.fills(&keys, &mut rows)?;
+        }
+        Ok(Run {
+            rows,
+            ..Run::default()
+        })
+    }
+
+    /// The sides in the order in which they play in turn `turn`: there and back again.
+    fn order(&self, turn: usize) -> impl Iterator<Item = usize> + use<> {
+        let sides = self.sides.len();
+        (0..sides).map(move |i| if turn % 2 == 0 { i } else { sides - 1 - i })
+    }
+
+    fn builds(
+        &self,
+        keys: &Keys,
+        round: usize,
+        rows: &mut [Row],
+    ) -> Result<Vec<Box<dyn Subject>>, String> {
+        let n = keys.members.len();
+        let mut subjects: Vec<Option<Box<dyn Subject>>> = rows.iter().map(|_| None).collect();
+        for i in self.order(round) {
+            let Side { contestant, shape } = &self.sides[i];
+            let mut copy = keys.members.clone();
+            let build = || (contestant.build)(&mut copy, shape.fpr);
+            let ((built, ns), used) = heap::count(|| timed(Clock::Cpu, n, build));
+            subjects[i] = Some(named(contestant, built)?);
+            let bits = |bytes: usize| bytes as f64 * 8.0 / n as f64;
+            rows[i].record(Figure::Build, ns);
+            rows[i].record(Figure::Bits, bits(used.held));
+            rows[i].record(Figure::Peak, bits(used.peak));
+            if let (true, Some(build)) = (self.asks(&[Figure::BuildThreads]), &contestant.threaded)
+            {
+                copy.copy_from_slice(&keys.members);
+                let build = || build(&mut copy, shape.fpr, self.threads);
+                let (built, ns) = timed(Clock::Wall, n, build);
+                black_box(named(contestant, built)?);
+                rows[i].record(Figure::BuildThreads, ns);
+            }
+        }
+        Ok(subjects.into_iter().flatten().collect())
+    }
+
+    fn lookups(
+        &self,
+        keys: &Keys,
+        subjects: &[Box<dyn Subject>],
+        rows: &mut [Row],
+    ) -> Result<(), String> {
+        let mut lines = Lines::new().map_err(|e| e.to_string())?;
+        let work = [
+            (Figure::Absent, Figure::AbsentBatch, &keys.absent),
+            (Figure::Present, Figure::PresentBatch, &keys.present),
+            (Figure::Half, Figure::HalfBatch, &keys.half),
+        ];
+        let mut out = vec![false; SLICE];
+        for (single, batch, queries) in work {
+            for (turn, slice) in queries.chunks(SLICE).enumerate() {
+                let (asked, out) = (Ask::Words(slice), &mut out[..slice.len()]);
+                if self.asks(&[single]) {
+                    for i in self.order(turn) {
+                        let call = || subjects[i].contains_each(black_box(asked));
+                        let ns = timed(Clock::Cpu, slice.len(), || black_box(call())).1;
+                        rows[i].record(single, ns);
+                    }
+                }
+                if self.asks(&[batch]) {
+                    for i in self.order(turn) {
+                        let call = || subjects[i].contains_batch(black_box(asked), black_box(out));
+                        let (has_batch, ns) = timed(Clock::Cpu, slice.len(), call);
+                        if has_batch {
+                            rows[i].record(batch, ns);
+                        }
+                    }
+                }
+                if batch == Figure::HalfBatch && self.asks(&[Figure::Limit]) {
+                    for row in rows.iter_mut() {
+                        let bits = row.median(Figure::Bits).unwrap_or(0.0);
+                        let held = (bits * row.shape.n as f64 / 8.0) as usize;
+                        let ns = lines.ns_per_read(held, slice, Clock::Cpu);
+                        row.record(Figure::Limit, ns.map_err(|e| e.to_string())?);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Fills empty filters slice by slice, one by one and in batches.
+    fn fills(&self, keys: &Keys, rows: &mut [Row]) -> Result<(), String> {
+        let n = keys.members.len();
+        for figure in [Figure::Insert, Figure::InsertBatch] {
+            if !self.asks(&[figure]) {
+                continue;
+            }
+            let mut fills = Vec::new();
+            for Side { contestant, shape } in &self.sides {
+                match &contestant.insert {
+                    Inserting::Into(empty) => {
+                        let (built, ns) = timed(Clock::Cpu, 1, || empty(n, shape.fpr));
+                        fills.push((named(contestant, built)?, ns, Some(true)));
+                    }
+                    Inserting::AsBuild | Inserting::Never => {
+                        let who = contestant.name;
+                        return Err(format!("{who} is not filled key by key"));
+                    }
+                }
+            }
+            for (turn, slice) in keys.members.chunks(SLICE).enumerate() {
+                for i in self.order(turn) {
+                    let (subject, ns, taken) = &mut fills[i];
+                    let (took, passed) = timed(Clock::Cpu, 1, || match figure {
+                        Figure::Insert => subject.insert_each(Ask::Words(slice)),
+                        _ => subject.insert_batch(slice),
+                    });
+                    *ns += passed;
+                    *taken = taken.zip(took).map(|(all, these)| all && these);
+                }
+            }
+            for (row, (_, ns, taken)) in rows.iter_mut().zip(fills) {
+                // A filter that refused a key was not filled; one that has no batch takes none.
+                if taken == Some(true) {
+                    row.record(figure, ns / n as f64);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn named(contestant: &Contestant, built: Built) -> Built {
+    built.map_err(|reason| format!("{}: {reason}", contestant.name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn duel(names: &[(&str, f64)], figures: &[Figure], rounds: usize) -> Result<Run, String> {
+        let all = crate::subject::all();
+        let side = |&(name, fpr): &(&str, f64)| Side {
+            contestant: all.iter().find(|c| c.name == name).expect("a name"),
+            shape: Shape {
+                n: 50_000,
+                fpr,
+                keys: KeyType::U64,
+            },
+        };
+        let duel = Duel {
+            sides: names.iter().map(side).collect(),
+            figures: figures.to_vec(),
+            threads: 2,
+        };
+        duel.play(rounds)
+    }
+
+    #[test]
+    fn both_sides_have_a_sample_of_every_slice_fill_and_build() {
+        let run = duel(&[("tinyset", 0.01), ("cuckoo", 0.01)], &Figure::ALL, 2).unwrap();
+        let slices = 2 * QUERIES / SLICE;
+        for row in &run.rows {
+            let samples = |figure| {
+                row.figures
+                    .get(&figure)
+                    .map_or(0, |samples| samples.0.len())
+            };
+            for figure in Figure::SINGLE.into_iter().chain(Figure::BATCH) {
+                assert_eq!(samples(figure), slices, "{}", figure.name());
+            }
+            assert_eq!(samples(Figure::Limit), slices);
+            for figure in [
+                Figure::Build,
+                Figure::Peak,
+                Figure::BuildThreads,
+                Figure::Insert,
+                Figure::InsertBatch,
+            ] {
+                assert_eq!(samples(figure), 2, "{}", figure.name());
+            }
+            assert!(row.figures.values().all(|s| s.0.iter().all(|ns| *ns > 0.0)));
+        }
+    }
+
+    #[test]
+    fn only_what_is_asked_for_is_measured_and_lookups_in_few_rounds() {
+        let sides = [("bloom", 0.01), ("bloom", 0.001)];
+        let run = duel(&sides, &[Figure::AbsentBatch], 5).unwrap();
+        let rates = run.rows.iter().map(|row| row.shape.fpr);
+        assert!(rates.eq([0.01, 0.001]));
+        for row in &run.rows {
+            let expected = [
+                Figure::Bits,
+                Figure::Peak,
+                Figure::Build,
+                Figure::AbsentBatch,
+            ];
+            assert!(row.figures.keys().copied().eq(expected));
+            assert_eq!(row.figures[&Figure::Build].0.len(), FEW);
+        }
+    }
+
+    #[test]
+    fn who_cannot_do_what_is_asked_is_named() {
+        let refused = duel(&[("binary_fuse8", 0.01)], &[Figure::Insert], 1);
+        assert!(refused.unwrap_err().contains("binary_fuse8"));
+    }
+}
