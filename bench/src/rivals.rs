@@ -39,7 +39,9 @@ pub(crate) fn contestants() -> Vec<Contestant> {
         rival::<bloomfilter::Bloom<u64>>(),
         rival::<growable_bloom_filter::GrowableBloom>(),
         rival::<sbbf_rs_safe::Filter>(),
+        rival::<parquet::bloom_filter::Sbbf>(),
         rival::<cuckoofilter::CuckooFilter<Mix>>(),
+        rival::<ScalableCuckoo>(),
         rival::<AutoscaleCuckoo>(),
         rival::<qfilter::Filter>(),
         rival::<aleph_filter::AlephFilter>(),
@@ -49,6 +51,7 @@ pub(crate) fn contestants() -> Vec<Contestant> {
         rival::<VFilter<u8>>(),
         rival::<VFilter<u16>>(),
         pleat(),
+        rival::<PtrHash>(),
         rival::<ribbon_filter::RibbonFilter<Mixing>>(),
         rival::<hashbrown::HashSet<u64, Mixing>>(),
     ]
@@ -212,6 +215,28 @@ impl Calls for sbbf_rs_safe::Filter {
     }
 }
 
+impl Rival for parquet::bloom_filter::Sbbf {
+    const NAME: &'static str = "parquet";
+    const FAMILY: &'static str = "bloom";
+    const INSERTS: bool = true;
+
+    fn build(keys: &[u64], fpr: f64) -> Result<Self, String> {
+        let built = parquet::bloom_filter::Sbbf::new_with_ndv_fpp(keys.len() as u64, fpr);
+        let mut filter = built.map_err(|e| e.to_string())?;
+        for key in keys {
+            filter.insert(&key.to_le_bytes()[..]);
+        }
+        Ok(filter)
+    }
+}
+
+impl Calls for parquet::bloom_filter::Sbbf {
+    #[inline(always)]
+    fn contains(&self, key: u64) -> bool {
+        self.check(&key.to_le_bytes()[..])
+    }
+}
+
 impl Rival for cuckoofilter::CuckooFilter<Mix> {
     const NAME: &'static str = "cuckoofilter";
     const FAMILY: &'static str = "cuckoo";
@@ -238,6 +263,41 @@ impl Calls for cuckoofilter::CuckooFilter<Mix> {
     #[inline(always)]
     fn remove(&mut self, key: u64) -> Option<bool> {
         Some(self.delete(&key))
+    }
+}
+
+type ScalableCuckoo = scalable_cuckoo_filter::ScalableCuckooFilter<u64, Mix, rand::rngs::SmallRng>;
+
+impl Rival for ScalableCuckoo {
+    const NAME: &'static str = "scalable_cuckoo_filter";
+    const FAMILY: &'static str = "cuckoo";
+    const INSERTS: bool = true;
+
+    /// Its own random numbers are a thread's; with others it can be shared.
+    fn build(keys: &[u64], fpr: f64) -> Result<Self, String> {
+        use rand::SeedableRng;
+        let mut filter = scalable_cuckoo_filter::ScalableCuckooFilterBuilder::new()
+            .initial_capacity(keys.len())
+            .false_positive_probability(fpr)
+            .hasher(Mix::default())
+            .rng(rand::rngs::SmallRng::seed_from_u64(1))
+            .finish();
+        for key in keys {
+            filter.insert(key);
+        }
+        Ok(filter)
+    }
+}
+
+impl Calls for ScalableCuckoo {
+    #[inline(always)]
+    fn contains(&self, key: u64) -> bool {
+        self.contains(&key)
+    }
+
+    #[inline(always)]
+    fn remove(&mut self, key: u64) -> Option<bool> {
+        Some(self.remove(&key))
     }
 }
 
@@ -474,6 +534,52 @@ fn pleat() -> Contestant {
         insert: Inserting::Never,
         threaded: None,
         peak: 40,
+    }
+}
+
+/// A minimal perfect hash function, which becomes a filter by a fingerprint for each key: its low byte.
+struct PtrHash {
+    function: ptr_hash::DefaultPtrHash,
+    fingerprints: Vec<u8>,
+}
+
+impl Rival for PtrHash {
+    const NAME: &'static str = "ptr_hash";
+    const FAMILY: &'static str = "perfect";
+    const INSERTS: bool = false;
+    const LEAST_FPR: f64 = 1.0 / 256.0;
+
+    fn build(keys: &[u64], _fpr: f64) -> Result<Self, String> {
+        let params = ptr_hash::PtrHashParams::default();
+        let function = ptr_hash::DefaultPtrHash::try_new(keys, params);
+        let function = function.ok_or("no function was found")?;
+        let mut fingerprints = vec![0; keys.len()];
+        for key in keys {
+            fingerprints[function.index(key)] = *key as u8;
+        }
+        Ok(PtrHash {
+            function,
+            fingerprints,
+        })
+    }
+}
+
+impl Calls for PtrHash {
+    #[inline(always)]
+    fn contains(&self, key: u64) -> bool {
+        self.fingerprints[self.function.index(&key)] == key as u8
+    }
+
+    fn contains_batch(&self, keys: &[u64], out: &mut [bool]) -> bool {
+        let places = self.function.index_stream::<32, _>(keys);
+        let mut asked = keys.iter().zip(out);
+        // Its iterator can only be gone through as a whole.
+        places.for_each(|place| {
+            if let Some((&key, out)) = asked.next() {
+                *out = self.fingerprints[place] == key as u8;
+            }
+        });
+        true
     }
 }
 
