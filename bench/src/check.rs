@@ -474,39 +474,39 @@ mod tests {
         }
     }
 
-    fn judge(target: Target, run: &Run) -> (String, usize) {
-        check([(&target, run)])
+    fn judge(target: &Target, run: &Run) -> (String, usize) {
+        check([(target, run)])
     }
 
     #[test]
     fn a_target_is_met_at_its_ratio_and_missed_below() {
         for (theirs, missed) in [(14.9, 1), (15.0, 0), (20.0, 0)] {
-            let (text, count) = judge(batch(true), &run(10.0, theirs));
+            let (text, count) = judge(&batch(true), &run(10.0, theirs));
             assert_eq!(count, missed, "{text}");
         }
     }
 
     #[test]
     fn a_target_for_later_fails_no_check() {
-        let (text, missed) = judge(batch(false), &run(10.0, 5.0));
+        let (text, missed) = judge(&batch(false), &run(10.0, 5.0));
         assert!(missed == 0 && text.starts_with("later"), "{text}");
-        let (text, _) = judge(batch(false), &run(10.0, 50.0));
+        let (text, _) = judge(&batch(false), &run(10.0, 50.0));
         assert!(text.starts_with("met soon"), "{text}");
     }
 
     #[test]
     fn what_was_not_measured_is_missed() {
-        assert_eq!(judge(batch(true), &Run::default()).1, 1);
-        assert_eq!(judge(batch(false), &Run::default()).1, 0);
+        assert_eq!(judge(&batch(true), &Run::default()).1, 1);
+        assert_eq!(judge(&batch(false), &Run::default()).1, 0);
     }
 
     #[test]
     fn limits_are_met_from_below() {
         let goal = |goal| target("bloom", ONE_PERCENT, goal);
         let run = run(10.0, 1.0);
-        assert_eq!(judge(goal(Goal::Peak { most: 10.0 }), &run).1, 0);
-        assert_eq!(judge(goal(Goal::Peak { most: 9.0 }), &run).1, 1);
-        assert_eq!(judge(goal(Goal::LineReads { most: 9.0 }), &run).1, 1);
+        assert_eq!(judge(&goal(Goal::Peak { most: 10.0 }), &run).1, 0);
+        assert_eq!(judge(&goal(Goal::Peak { most: 9.0 }), &run).1, 1);
+        assert_eq!(judge(&goal(Goal::LineReads { most: 9.0 }), &run).1, 1);
     }
 
     #[test]
@@ -559,7 +559,7 @@ mod tests {
             (Goal::AnyRate { other, most: 1.2 }, 0),
             (Goal::AnyRate { other, most: 1.1 }, 1),
         ] {
-            let (text, count) = judge(target("tinyset", EIGHT_BITS, goal), &run);
+            let (text, count) = judge(&target("tinyset", EIGHT_BITS, goal), &run);
             assert_eq!(count, missed, "{text}");
         }
     }

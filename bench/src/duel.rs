@@ -88,7 +88,13 @@ impl Duel<'_> {
     /// The sides in the order in which they play in turn `turn`: there and back again.
     fn order(&self, turn: usize) -> impl Iterator<Item = usize> + use<> {
         let sides = self.sides.len();
-        (0..sides).map(move |i| if turn % 2 == 0 { i } else { sides - 1 - i })
+        (0..sides).map(move |i| {
+            if turn.is_multiple_of(2) {
+                i
+            } else {
+                sides - 1 - i
+            }
+        })
     }
 
     fn builds(

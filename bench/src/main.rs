@@ -340,7 +340,7 @@ fn check_targets(rounds: usize, json: Option<&Path>) -> Result<ExitCode, Box<dyn
 /// one that speaks of us alone has part in the first of ours.
 fn measure_targets(targets: &[Target], rounds: usize) -> Result<Vec<Rc<Run>>, Box<dyn Error>> {
     let all = subject::all();
-    let mut duels: Vec<(Vec<(&str, Shape)>, Rc<Run>)> = Vec::new();
+    let mut duels: Vec<(Vec<_>, Rc<Run>)> = Vec::new();
     let mut runs = Vec::new();
     for target in targets {
         let names = target.sides();
