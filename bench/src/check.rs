@@ -190,6 +190,14 @@ pub(crate) const TARGETS: &[Target] = &[
             times: 1.0,
         },
     ),
+    later(
+        "ribbon_bumped",
+        EIGHT_BITS,
+        Goal::Single {
+            rival: "pleat",
+            times: 1.0,
+        },
+    ),
     target(
         "binary_fuse8",
         EIGHT_BITS,
@@ -200,6 +208,21 @@ pub(crate) const TARGETS: &[Target] = &[
     ),
     target("binary_fuse8", EIGHT_BITS, Goal::Peak { most: 100.0 }),
     later("binary_fuse8", EIGHT_BITS, Goal::Threads { times: 1.7 }),
+    Target {
+        n: 10 * TEN_MILLION,
+        ..later(
+            "binary_fuse8",
+            EIGHT_BITS,
+            Goal::Build {
+                rival: "xorf/BinaryFuse8",
+                times: 2.0,
+            },
+        )
+    },
+    Target {
+        n: 10 * TEN_MILLION,
+        ..later("binary_fuse8", EIGHT_BITS, Goal::Threads { times: 1.7 })
+    },
     Target {
         n: 10 * TEN_MILLION,
         ..later(
@@ -219,8 +242,9 @@ pub(crate) const TARGETS: &[Target] = &[
             times: 1.0,
         },
     ),
+    // Single calls are compared with those of the same filter, here of blocks of 256 bits.
     later(
-        "split_block",
+        "split_block_256",
         ONE_PERCENT,
         Goal::Single {
             rival: "sbbf-rs",
@@ -390,7 +414,7 @@ impl Target {
                 format!("build on {THREADS} threads {times}× as fast as on one")
             }
             Goal::Single { rival, times } => format!("single lookups {times}× as fast as {rival}"),
-            Goal::Build { rival, times } => format!("build {times}× as fast as {rival}"),
+            Goal::Build { rival, times } => format!("build {times:.2}× as fast as {rival}"),
             Goal::LineReads { most } => format!("batch lookups within {most} line reads"),
             Goal::Peak { most } => format!("build within {most} bits/key of heap"),
         };

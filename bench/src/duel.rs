@@ -24,8 +24,10 @@ use crate::subject::{Built, Contestant, Inserting, Subject};
 const SLICE: usize = 1 << 15;
 /// Lookups of each sort in a round.
 const QUERIES: usize = 1 << 20;
-/// Rounds where only lookups are asked for, at most: each round has many slices, and another takes memory of its own.
+/// Rounds where only lookups are asked for, at most: each round has many slices, and another takes memory of its own. And
+/// of so many keys that a round takes half a minute.
 const FEW: usize = 2;
+const MANY: usize = 50_000_000;
 
 /// One side of a duel.
 pub(crate) struct Side<'a> {
@@ -54,7 +56,8 @@ impl Duel<'_> {
             Figure::Insert,
             Figure::InsertBatch,
         ];
-        let rounds = if self.asks(&whole) {
+        let n = self.sides.first().map_or(0, |side| side.shape.n);
+        let rounds = if self.asks(&whole) && n < MANY {
             rounds
         } else {
             rounds.min(FEW)
@@ -71,7 +74,6 @@ impl Duel<'_> {
         for side in &self.sides {
             plan::fits(side.shape, self.sides.len() * side.contestant.peak)?;
         }
-        let n = self.sides.first().map_or(0, |side| side.shape.n);
         for round in 0..rounds {
             let keys = Keys::new(KeyType::U64, round as u64, n, QUERIES);
             let subjects = self.builds(&keys, round, &mut rows)?;
