@@ -35,6 +35,8 @@ pub(crate) enum Goal {
     LineReads { most: f64 },
     /// The heap at the peak of a build, in bits per key, is at most this.
     Peak { most: f64 },
+    /// The heap that the filter holds, in bits per key, is at most this.
+    Bits { most: f64 },
 }
 
 const ONE_PERCENT: f64 = 0.01;
@@ -61,7 +63,7 @@ const fn later(ours: &'static str, fpr: f64, goal: Goal) -> Target {
     }
 }
 
-/// Every target: a ratio within one run, on the same keys and machine. Those for later become `target`s once they are
+/// Every target: a ratio on the same keys and machine, at the same time. Those for later become `target`s once they are
 /// met on a quiet machine.
 pub(crate) const TARGETS: &[Target] = &[
     target(
@@ -95,6 +97,14 @@ pub(crate) const TARGETS: &[Target] = &[
         Goal::AbsentBatch {
             rival: "cuckoo12",
             times: 0.8,
+        },
+    ),
+    later(
+        "tinyset",
+        EIGHT_BITS,
+        Goal::AbsentBatch {
+            rival: "cuckoo12",
+            times: 1.0,
         },
     ),
     target(
@@ -207,6 +217,8 @@ pub(crate) const TARGETS: &[Target] = &[
         },
     ),
     target("binary_fuse8", EIGHT_BITS, Goal::Peak { most: 100.0 }),
+    target("tinyset", EIGHT_BITS, Goal::Bits { most: 10.5 }),
+    target("ribbon_bumped", EIGHT_BITS, Goal::Bits { most: 8.04 }),
     later("binary_fuse8", EIGHT_BITS, Goal::Threads { times: 1.7 }),
     Target {
         n: 10 * TEN_MILLION,
@@ -260,6 +272,22 @@ pub(crate) const TARGETS: &[Target] = &[
         },
     ),
     target(
+        "cuckoo",
+        EIGHT_BITS,
+        Goal::Build {
+            rival: "autoscale_cuckoo_filter",
+            times: 1.0,
+        },
+    ),
+    later(
+        "cuckoo",
+        EIGHT_BITS,
+        Goal::Single {
+            rival: "autoscale_cuckoo_filter",
+            times: 1.0,
+        },
+    ),
+    target(
         "bloom",
         ONE_PERCENT,
         Goal::Batch {
@@ -289,7 +317,8 @@ impl Target {
             Goal::AnyRate { .. }
             | Goal::Threads { .. }
             | Goal::LineReads { .. }
-            | Goal::Peak { .. } => None,
+            | Goal::Peak { .. }
+            | Goal::Bits { .. } => None,
         }
     }
 
@@ -330,6 +359,7 @@ impl Target {
             Goal::Threads { .. } => vec![Figure::Build, Figure::BuildThreads],
             Goal::LineReads { .. } => vec![Figure::HalfBatch, Figure::Limit],
             Goal::Peak { .. } => vec![Figure::Peak],
+            Goal::Bits { .. } => vec![Figure::Bits],
         }
     }
 
@@ -390,7 +420,16 @@ impl Target {
                 let peak = ours.figures.get(&Figure::Peak)?;
                 (Samples(peak.0.iter().map(|p| most / p).collect()), 1.0)
             }
+            Goal::Bits { most } => {
+                let bits = ours.figures.get(&Figure::Bits)?;
+                (Samples(bits.0.iter().map(|b| most / b).collect()), 1.0)
+            }
         })
+    }
+
+    /// Whether a run has what tells.
+    pub(crate) fn is_told(&self, run: &Run) -> bool {
+        self.reached(run).is_some()
     }
 
     fn sentence(&self) -> String {
@@ -417,6 +456,7 @@ impl Target {
             Goal::Build { rival, times } => format!("build {times:.2}× as fast as {rival}"),
             Goal::LineReads { most } => format!("batch lookups within {most} line reads"),
             Goal::Peak { most } => format!("build within {most} bits/key of heap"),
+            Goal::Bits { most } => format!("held in {most} bits/key"),
         };
         format!("{ours}: {what} (n = {n}, ε = {percent:.2} %)")
     }
@@ -531,6 +571,8 @@ mod tests {
         assert_eq!(judge(&goal(Goal::Peak { most: 10.0 }), &run).1, 0);
         assert_eq!(judge(&goal(Goal::Peak { most: 9.0 }), &run).1, 1);
         assert_eq!(judge(&goal(Goal::LineReads { most: 9.0 }), &run).1, 1);
+        assert_eq!(judge(&goal(Goal::Bits { most: 10.0 }), &run).1, 0);
+        assert_eq!(judge(&goal(Goal::Bits { most: 9.0 }), &run).1, 1);
     }
 
     #[test]

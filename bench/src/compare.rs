@@ -31,8 +31,9 @@ pub(crate) fn verdict(old: &Samples, new: &Samples, least: f64) -> Verdict {
     }
 }
 
-/// The comparison as text, and how many figures of the library's own kinds became worse.
-pub(crate) fn compare(old: &Run, new: &Run, least: f64, all: bool) -> (String, usize) {
+/// The comparison as text, and how many figures of the library's own kinds became worse; `None` if the runs have none in
+/// common.
+pub(crate) fn compare(old: &Run, new: &Run, least: f64, all: bool) -> Option<(String, usize)> {
     let mut text = String::new();
     for (name, before) in &old.about {
         let now = new.about.get(name).map_or("unknown", String::as_str);
@@ -47,10 +48,10 @@ pub(crate) fn compare(old: &Run, new: &Run, least: f64, all: bool) -> (String, u
             continue;
         };
         for (figure, samples) in &row.figures {
-            // The limit belongs to the machine, not to a subject.
             let Some(old_samples) = before.figures.get(figure) else {
                 continue;
             };
+            // The limit belongs to the machine, not to a subject.
             if *figure == Figure::Limit {
                 continue;
             }
@@ -90,7 +91,7 @@ pub(crate) fn compare(old: &Run, new: &Run, least: f64, all: bool) -> (String, u
             rivals.median()
         );
     }
-    (text, worse)
+    (compared > 0).then_some((text, worse))
 }
 
 #[cfg(test)]
@@ -153,10 +154,10 @@ mod tests {
                 ..Run::default()
             }
         };
-        let (text, worse) = compare(&run(1.0), &run(2.0), LEAST, false);
+        let (text, worse) = compare(&run(1.0), &run(2.0), LEAST, false).unwrap();
         assert_eq!(worse, 1, "{text}");
         assert!(text.contains("WORSE") && text.contains("×2.000 in the median"));
-        assert_eq!(compare(&run(2.0), &run(1.0), LEAST, true).1, 0);
-        assert_eq!(compare(&run(2.0), &Run::default(), LEAST, true).1, 0);
+        assert_eq!(compare(&run(2.0), &run(1.0), LEAST, true).unwrap().1, 0);
+        assert_eq!(compare(&run(2.0), &Run::default(), LEAST, true), None);
     }
 }

@@ -22,8 +22,8 @@ use crate::subject::{Built, Contestant, Inserting, Subject};
 
 /// Keys of a slice: many times what a look at the clock costs, and a few milliseconds at most.
 const SLICE: usize = 1 << 15;
-/// Lookups of each sort in a round.
-const QUERIES: usize = 1 << 20;
+/// Keys to look up in a round, of each sort: for single calls, batches and line reads a third each.
+const QUERIES: usize = 3 << 20;
 /// Rounds where only lookups are asked for, at most: each round has many slices, and another takes memory of its own. And
 /// of so many keys that a round takes half a minute.
 const FEW: usize = 2;
@@ -62,14 +62,7 @@ impl Duel<'_> {
         } else {
             rounds.min(FEW)
         };
-        let row = |side: &Side<'_>| Row {
-            subject: side.contestant.name.into(),
-            family: side.contestant.family.into(),
-            ours: side.contestant.ours,
-            typed: side.contestant.typed,
-            shape: side.shape,
-            ..Row::default()
-        };
+        let row = |side: &Side<'_>| side.contestant.row(side.shape);
         let mut rows: Vec<Row> = self.sides.iter().map(row).collect();
         for side in &self.sides {
             plan::fits(side.shape, self.sides.len() * side.contestant.peak)?;
@@ -143,9 +136,13 @@ impl Duel<'_> {
         ];
         let mut out = vec![false; SLICE];
         for (single, batch, queries) in work {
-            for (turn, slice) in queries.chunks(SLICE).enumerate() {
-                let (asked, out) = (Ask::Words(slice), &mut out[..slice.len()]);
+            for (turn, slices) in queries.chunks(3 * SLICE).enumerate() {
+                // Each call has keys of its own: the same ones again would be found in a cache.
+                let mut slices = slices.chunks(SLICE);
+                let mut next = || slices.next().unwrap_or_default();
                 if self.asks(&[single]) {
+                    let slice = next();
+                    let asked = Ask::Words(slice);
                     for i in self.order(turn) {
                         let call = || subjects[i].contains_each(black_box(asked));
                         let ns = timed(Clock::Cpu, slice.len(), || black_box(call())).1;
@@ -153,6 +150,8 @@ impl Duel<'_> {
                     }
                 }
                 if self.asks(&[batch]) {
+                    let slice = next();
+                    let (asked, out) = (Ask::Words(slice), &mut out[..slice.len()]);
                     for i in self.order(turn) {
                         let call = || subjects[i].contains_batch(black_box(asked), black_box(out));
                         let (has_batch, ns) = timed(Clock::Cpu, slice.len(), call);
@@ -162,6 +161,7 @@ impl Duel<'_> {
                     }
                 }
                 if batch == Figure::HalfBatch && self.asks(&[Figure::Limit]) {
+                    let slice = next();
                     for row in rows.iter_mut() {
                         let bits = row.median(Figure::Bits).unwrap_or(0.0);
                         let held = (bits * row.shape.n as f64 / 8.0) as usize;
@@ -245,7 +245,7 @@ mod tests {
     #[test]
     fn both_sides_have_a_sample_of_every_slice_fill_and_build() {
         let run = duel(&[("tinyset", 0.01), ("cuckoo", 0.01)], &Figure::ALL, 2).unwrap();
-        let slices = 2 * QUERIES / SLICE;
+        let slices = 2 * QUERIES / (3 * SLICE);
         for row in &run.rows {
             let samples = |figure| {
                 row.figures

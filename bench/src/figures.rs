@@ -152,6 +152,15 @@ impl Row {
         Some(self.figures.get(&lookup)?.over(limit))
     }
 
+    /// Every sort of lookup in line reads, with its name in files.
+    fn lookups_in_line_reads(&self) -> impl Iterator<Item = (String, Samples)> {
+        let lookups = Figure::SINGLE.into_iter().chain(Figure::BATCH);
+        lookups.filter_map(|lookup| {
+            let name = format!("{}_line_reads", lookup.name());
+            Some((name, self.line_reads(lookup)?))
+        })
+    }
+
     /// The mean time of a lookup over absent, present and mixed keys, round by round; `None` without such calls.
     pub(crate) fn lookup(&self, figures: [Figure; 3]) -> Option<Samples> {
         let [a, b, c] = figures.map(|figure| self.figures.get(&figure));
@@ -224,11 +233,8 @@ impl Run {
                     }),
                 );
             }
-            for lookup in Figure::SINGLE.into_iter().chain(Figure::BATCH) {
-                if let Some(reads) = row.line_reads(lookup) {
-                    let name = format!("{}_line_reads", lookup.name());
-                    figures.insert(name, json!({ "unit": "×", "median": reads.median() }));
-                }
+            for (name, reads) in row.lookups_in_line_reads() {
+                figures.insert(name, json!({ "unit": "×", "median": reads.median() }));
             }
             json!({
                 "subject": row.subject,
@@ -299,6 +305,18 @@ impl Run {
                     samples.0.len(),
                 );
             }
+            for (name, reads) in row.lookups_in_line_reads() {
+                let (low, high) = reads.range();
+                text += &format!(
+                    "{},{},{},{},{name},×,{},{low},{high},{}\n",
+                    row.subject,
+                    row.shape.n,
+                    row.shape.fpr,
+                    row.shape.keys.name(),
+                    reads.median(),
+                    reads.0.len(),
+                );
+            }
         }
         text
     }
@@ -343,7 +361,7 @@ mod tests {
     #[test]
     fn csv_has_a_line_per_figure() {
         let csv = run().to_csv();
-        assert_eq!(csv.lines().count(), 1 + Figure::ALL.len());
+        assert_eq!(csv.lines().count(), 1 + Figure::ALL.len() + 6);
         let columns = |line: &str| line.split(',').count();
         assert!(csv.lines().all(|line| columns(line) == 10), "{csv}");
     }

@@ -41,8 +41,8 @@ unsafe impl GlobalAlloc for Counting {
         unsafe { System.dealloc(ptr, layout) }
     }
 
-    // A large block is moved by remapping its pages, so that old and new are never held together: only the difference
-    // is counted.
+    // Only the difference is counted: a large block, and only those weigh, is moved by remapping its pages, so that old
+    // and new are never held together.
     unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         if new_size >= layout.size() {
             grow(new_size - layout.size());

@@ -20,10 +20,13 @@ mod stats;
 mod subject;
 
 use std::error::Error;
+use std::fs::File;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -155,11 +158,19 @@ struct RunArgs {
 }
 
 fn main() -> ExitCode {
+    // A reader who has seen enough ends the program, as any other.
+    #[cfg(unix)]
+    if let Err(error) = signal_hook::flag::register_conditional_default(
+        signal_hook::consts::SIGPIPE,
+        Arc::new(AtomicBool::new(true)),
+    ) {
+        eprintln!("warning: a closed pipe will not end this program: {error}");
+    }
     let result = match Cli::parse().command {
         Command::Run(args) => run(args),
         Command::List => {
-            subject::all().iter().for_each(|c| println!("{}", c.name));
-            Ok(ExitCode::SUCCESS)
+            let names = subject::all().into_iter().map(|c| format!("{}\n", c.name));
+            say(&names.collect::<String>()).map(|()| ExitCode::SUCCESS)
         }
         Command::Compare {
             old,
@@ -210,16 +221,24 @@ fn run(args: RunArgs) -> Result<ExitCode, Box<dyn Error>> {
         clock: args.clock,
     };
     plan::refuse(&plan.tasks)?;
+    for path in [&args.json, &args.csv, &args.html].into_iter().flatten() {
+        // What cannot be written is found before the minutes of a run, and nothing is lost if the run is stopped.
+        let opened = File::options().append(true).create(true).open(path);
+        opened.map_err(|e| format!("{}: {e}", path.display()))?;
+    }
     let run = measure(&plan)?;
-    print!("{}", report::tables(&run));
+    if run.rows.is_empty() {
+        return Err("nobody could be measured".into());
+    }
+    say(&report::tables(&run))?;
     if let Some(path) = &args.json {
-        std::fs::write(path, serde_json::to_string_pretty(&run.to_json())? + "\n")?;
+        write(path, serde_json::to_string_pretty(&run.to_json())? + "\n")?;
     }
     if let Some(path) = &args.csv {
-        std::fs::write(path, run.to_csv())?;
+        write(path, run.to_csv())?;
     }
     if let Some(path) = &args.html {
-        std::fs::write(path, html::page(&run, None))?;
+        write(path, html::page(&run, None))?;
     }
     let mut code = ExitCode::SUCCESS;
     for row in run.rows.iter().filter(|row| row.false_negatives > 0) {
@@ -275,6 +294,18 @@ fn measure(plan: &Plan) -> Result<Run, Box<dyn Error>> {
     Ok(run)
 }
 
+/// Prints to the standard output.
+fn say(text: &str) -> Result<(), Box<dyn Error>> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())
+        .and_then(|()| out.flush())
+        .map_err(|e| format!("the standard output: {e}").into())
+}
+
+fn write(path: &Path, text: String) -> Result<(), Box<dyn Error>> {
+    std::fs::write(path, text).map_err(|e| format!("{}: {e}", path.display()).into())
+}
+
 fn read(path: &Path) -> Result<Run, Box<dyn Error>> {
     let text = std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
     let not_ours = || format!("{} is not a run of this program", path.display());
@@ -288,8 +319,12 @@ fn compare_files(
     ratio: f64,
     all: bool,
 ) -> Result<ExitCode, Box<dyn Error>> {
-    let (text, worse) = compare::compare(&read(old)?, &read(new)?, ratio, all);
-    print!("{text}");
+    if !(ratio >= 1.0) {
+        return Err(format!("a ratio of change is 1 or more, and {ratio} is not").into());
+    }
+    let compared = compare::compare(&read(old)?, &read(new)?, ratio, all);
+    let (text, worse) = compared.ok_or("the two runs have no figure in common")?;
+    say(&text)?;
     Ok(ExitCode::from(u8::from(worse > 0)))
 }
 
@@ -308,15 +343,13 @@ fn make_report(
 ) -> Result<ExitCode, Box<dyn Error>> {
     let run = read(run)?;
     let other = other.map(read).transpose()?;
-    std::fs::write(html, html::page(&run, other.as_ref()))?;
     if let Some(path) = svg {
         let title = "Space against time: a million keys at 1 %";
         let chart = html::pareto_file(&run, README, title);
-        std::fs::write(
-            path,
-            chart.ok_or(format!("nobody was measured at {README}"))?,
-        )?;
+        let chart = chart.ok_or(format!("nobody was measured at {README}"))?;
+        write(path, chart)?;
     }
+    write(html, html::page(&run, other.as_ref()))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -325,14 +358,24 @@ fn check_targets(rounds: usize, json: Option<&Path>) -> Result<ExitCode, Box<dyn
     let (text, missed) = match json {
         Some(path) => {
             let run = read(path)?;
-            check::check(targets.iter().map(|target| (target, &run)))
+            // A run tells of the targets that it happened to measure.
+            let told: Vec<_> = targets.iter().filter(|t| t.is_told(&run)).collect();
+            if told.is_empty() {
+                return Err("the run has nothing that a target speaks of".into());
+            }
+            let (text, missed) = check::check(told.iter().map(|target| (*target, &run)));
+            let others = targets.len() - told.len();
+            (
+                format!("{text}{others} targets speak of what is not in the run\n"),
+                missed,
+            )
         }
         None => {
             let runs = measure_targets(targets, rounds.max(1))?;
             check::check(targets.iter().zip(runs.iter().map(Rc::as_ref)))
         }
     };
-    print!("{text}");
+    say(&text)?;
     Ok(ExitCode::from(u8::from(missed > 0)))
 }
 
@@ -360,7 +403,16 @@ fn measure_targets(targets: &[Target], rounds: usize) -> Result<Vec<Rc<Run>>, Bo
         };
         let who: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
         progress(&format!("{}: {}", target.shape(), who.join(" and ")));
-        let run = Rc::new(duel.play(rounds)?);
+        // Without memory for one duel, say, the others are held; the verdict says that this one was not.
+        let run = duel.play(rounds).unwrap_or_else(|reason| {
+            eprintln!(
+                "took no part: {} at {}: {reason}",
+                who.join(" and "),
+                target.shape()
+            );
+            Run::default()
+        });
+        let run = Rc::new(run);
         runs.push(Rc::clone(&run));
         duels.push((names, run));
     }

@@ -39,15 +39,7 @@ pub(crate) fn run(
         } = task;
         let until = plan.budget.map(|budget| start + budget.mul_f64(share));
         let queries = shape.n.clamp(LEAST_QUERIES.min(plan.queries), plan.queries);
-        let row = |contestant: &Contestant| Row {
-            subject: contestant.name.into(),
-            family: contestant.family.into(),
-            ours: contestant.ours,
-            typed: contestant.typed,
-            shape,
-            ..Row::default()
-        };
-        let mut rows: Vec<Row> = plan.contestants.iter().map(row).collect();
+        let mut rows: Vec<Row> = plan.contestants.iter().map(|c| c.row(shape)).collect();
         let mut playing = vec![true; rows.len()];
         for round in 0..rounds {
             let is_late = || round > 0 && until.is_some_and(|until| Instant::now() > until);

@@ -171,12 +171,19 @@ pub(crate) fn tasks(matrix: Matrix, named: &Named) -> Vec<Task> {
     tasks
 }
 
+/// More threads than any machine has cores for.
+const MOST_THREADS: usize = 1024;
+
 /// Why a plan cannot be carried out, as a sentence.
 pub(crate) fn refuse(tasks: &[Task]) -> Result<(), String> {
     for task in tasks {
         let Shape { n, fpr, .. } = task.shape;
         if n == 0 || task.rounds == 0 || task.threads == 0 {
             return Err("there is nothing to measure in 0 keys, 0 rounds or on 0 threads".into());
+        }
+        if task.threads > MOST_THREADS {
+            let threads = task.threads;
+            return Err(format!("{threads} threads are more than {MOST_THREADS}"));
         }
         if !(fpr > 0.0 && fpr < 1.0) {
             return Err(format!("a rate lies between 0 and 1, and {fpr} does not"));

@@ -66,8 +66,11 @@ fn reads(row: &Row, lookup: Figure) -> String {
 /// The middle one of the spreads of all times.
 fn spread(row: &Row) -> String {
     let times = row.figures.iter().filter(|(f, _)| f.unit() == "ns");
-    let spreads = crate::stats::Samples(times.map(|(_, samples)| samples.spread()).collect());
-    format!("{:.0}", spreads.median() * 50.0)
+    let spreads: Vec<f64> = times.filter_map(|(_, samples)| samples.spread()).collect();
+    if spreads.is_empty() {
+        return "-".into();
+    }
+    format!("{:.0}", crate::stats::Samples(spreads).median() * 50.0)
 }
 
 /// All tables, with what a reader must know below them.
@@ -89,7 +92,8 @@ held, peak: heap counted by the allocator, without the keys given. build: in bul
 single, batch: lookups of absent keys, of members, and of either by a coin; batch is the filter's own call.
 line read: a random read of 64 bytes in a buffer of the filter's size; ×: a lookup of either key in such reads.
 threads: time that passes per key on as many threads as said above, which share the filter (lookups of either key).
-±: half the p10-p90 range relative to the median, typical of the row's times. Times are medians over rounds.
+±: half the p10-p90 range relative to the median, typical of the row's times; - after one round. Times are medians over
+rounds.
 !: above the rate asked for. *: single calls are dynamic (a kind that bench/src/ours.rs does not list).
 ";
 
@@ -167,7 +171,7 @@ mod tests {
                 ..Row::default()
             };
             row.record(Figure::Fpr, 0.02);
-            row.record(Figure::Build, 12.34);
+            (0..2).for_each(|_| row.record(Figure::Build, 12.34));
             if ours {
                 row.record(Figure::Remove, 3.0);
             }

@@ -26,14 +26,15 @@ impl Samples {
         (self.quantile(0.1), self.quantile(0.9))
     }
 
-    /// The width of that range relative to the median; 0 where the median is.
-    pub(crate) fn spread(&self) -> f64 {
+    /// The width of that range relative to the median; 0 where the median is, and `None` of fewer than two samples.
+    pub(crate) fn spread(&self) -> Option<f64> {
         let ((low, high), median) = (self.range(), self.median());
-        if median == 0.0 {
+        let spread = if median == 0.0 {
             0.0
         } else {
             (high - low) / median
-        }
+        };
+        (self.0.len() > 1).then_some(spread)
     }
 
     /// Samples of the quotient, round by round. Rounds interleave subjects, so that what slows the machine for a while
@@ -68,9 +69,10 @@ mod tests {
     fn the_spread_is_from_p10_to_p90_relative_to_the_median() {
         let samples = Samples((0..=100).map(f64::from).collect());
         assert_eq!(samples.range(), (10.0, 90.0));
-        assert!((samples.spread() - 1.6).abs() < 1e-12);
-        assert_eq!(of(&[2.0, 2.0, 2.0]).spread(), 0.0);
-        assert_eq!(of(&[0.0, 0.0, 9.0]).spread(), 0.0, "a median of 0");
+        assert!((samples.spread().unwrap() - 1.6).abs() < 1e-12);
+        assert_eq!(of(&[2.0, 2.0, 2.0]).spread(), Some(0.0));
+        assert_eq!(of(&[0.0, 0.0, 9.0]).spread(), Some(0.0), "a median of 0");
+        assert_eq!(of(&[2.0]).spread(), None, "nobody knows");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::hint::black_box;
 
 use tamis::Hashing;
 
+use crate::figures::{Row, Shape};
 use crate::keys::Ask;
 use crate::{ours, rivals};
 
@@ -34,6 +35,20 @@ pub(crate) struct Contestant {
     pub(crate) threaded: Option<ThreadedBuild>,
     /// The most memory that a build takes, in bytes per key and roughly; who does not fit does not start.
     pub(crate) peak: usize,
+}
+
+impl Contestant {
+    /// Room for what is measured of its filters of a shape.
+    pub(crate) fn row(&self, shape: Shape) -> Row {
+        Row {
+            subject: self.name.into(),
+            family: self.family.into(),
+            ours: self.ours,
+            typed: self.typed,
+            shape,
+            ..Row::default()
+        }
+    }
 }
 
 /// Builds from keys for a rate on a number of threads.

@@ -95,9 +95,9 @@ fn every_subject_keeps_its_keys_and_its_rate() {
     assert!(std::fs::read_to_string(&csv).unwrap().lines().count() > rows.len());
     let same = bench(&["compare", &json, &json]);
     assert!(same.status.success(), "{}", text(&same.stdout));
-    // Nothing of ten million keys was measured, so no target is met.
+    // Nothing of ten million keys was measured, so no target can be judged.
     let check = bench(&["check", "--json", &json]);
-    assert_eq!(check.status.code(), Some(1), "{}", text(&check.stdout));
+    assert_eq!(check.status.code(), Some(2), "{}", text(&check.stdout));
 }
 
 #[test]
@@ -152,4 +152,69 @@ fn what_cannot_be_done_is_an_error_with_a_reason() {
         let message = text(&output.stderr);
         assert!(message.contains(reason), "{args:?}: {message}");
     }
+}
+
+#[test]
+fn what_cannot_be_done_is_said_before_anything_is_measured() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_string();
+    let (run, other) = (path("run.json"), path("other.json"));
+    let measure = |kind: &str, json: &str| {
+        let args = [
+            "--n",
+            "100",
+            "--rounds",
+            "1",
+            "--no-rivals",
+            "--kinds",
+            kind,
+        ];
+        bench(&[&["run"], &args[..], &["--json", json]].concat())
+    };
+    assert!(measure("bloom", &run).status.success());
+    assert!(measure("cuckoo", &other).status.success());
+    let missing = path("no/such/run.json");
+    for (output, reason) in [
+        (measure("bloom", &missing), "no/such/run.json"),
+        (bench(&["compare", &run, &other]), "in common"),
+        (bench(&["check", "--json", &run]), "nothing"),
+        (bench(&["compare", &run, &run, "--ratio", "NaN"]), "NaN"),
+        (bench(&["run", "--n", "10", "--threads", "9999"]), "9999"),
+        (
+            bench(&[
+                "report",
+                &run,
+                "--svg",
+                &path("a.svg"),
+                "--html",
+                &path("a.html"),
+            ]),
+            "measured",
+        ),
+    ] {
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        assert!(error.contains(reason), "{error}");
+    }
+    assert!(
+        !std::fs::exists(path("a.html")).unwrap(),
+        "no half of a report"
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_reader_who_goes_ends_the_program_quietly() {
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::Stdio;
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = Command::new(env!("CARGO_BIN_EXE_tamis-bench"))
+        .arg("list")
+        .stdout(writer)
+        .stderr(Stdio::piped())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.signal(), Some(13), "{output:?}");
+    assert_eq!(text(&output.stderr), "");
 }

@@ -8,6 +8,7 @@ use std::fmt::Write;
 
 use crate::figures::{Figure, Row, Run, Shape};
 use crate::keys::KeyType;
+use crate::stats::Samples;
 
 use charts::{Entry, Form};
 pub(crate) use draw::escape;
@@ -584,9 +585,6 @@ fn reads(row: &Row, lookup: Figure) -> String {
 }
 
 fn spread(row: &Row, figure: Figure) -> String {
-    let spread = row
-        .figures
-        .get(&figure)
-        .map(|samples| samples.spread() * 50.0);
-    spread.map_or("–".into(), |spread| format!("{spread:.0} %"))
+    let spread = row.figures.get(&figure).and_then(Samples::spread);
+    spread.map_or("–".into(), |spread| format!("{:.0} %", spread * 50.0))
 }
