@@ -1135,16 +1135,15 @@ class RibbonBumped(Kind):
 
     def whole(self, sizes: list[int]) -> tuple[int, ...]:
         need(len(sizes) == 2 + 2 * self.count, "byte 40", f"{len(sizes)} sections, not {2 + 2 * self.count}")
-        return (24 * self.count, *sizes[1:-1], 8 * self.listed)  # the layers are measured by the table, in `check`
+        return (16 * self.count, *sizes[1:-1], 8 * self.listed)  # the layers are measured by the table, in `check`
 
     def check(self, keys: int) -> None:
         self.layers: list[Ribbon] = []
-        for i, (S, B, q) in enumerate(struct.iter_unpack("<3Q", self.sections[0])):
-            layer = Ribbon(64, self.c, S, B, q)
-            need(S >= 1, "section 0", f"no shards in layer {i}")
+        for i, (B, q) in enumerate(struct.iter_unpack("<2Q", self.sections[0])):
+            layer = Ribbon(64, self.c, 1, B, q)
             layer.sections = self.sections[1 + 2 * i : 3 + 2 * i]
-            buckets = S * -(-(B - 1) // 2)
-            lengths = (-(-buckets // 4), 8 * S * layer.words)
+            buckets = -(-(B - 1) // 2)
+            lengths = (-(-buckets // 4), 8 * layer.words)
             sizes = tuple(len(section) for section in layer.sections)
             need(sizes == lengths, f"section {1 + 2 * i}", f"layer {i} of {sizes} bytes, not {lengths}")
             spare = int.from_bytes(layer.sections[0], "little") >> 2 * buckets
@@ -1152,7 +1151,7 @@ class RibbonBumped(Kind):
             self.layers.append(layer)
         need(self.listed <= keys, "parameter 2", f"{self.listed} of {keys} keys listed")
         need(self.listed == keys or self.layers, "parameter 2", f"{self.listed} of {keys} keys listed, and no layer")
-        slots = 64 * self.layers[0].S * self.layers[0].B if self.layers else 0
+        slots = 64 * self.layers[0].B if self.layers else 0
         need(keys <= self.listed + slots + slots // 16, "byte 64", f"{keys} keys in {slots} slots and a list of {self.listed}")
         self.list = [h for (h,) in struct.iter_unpack("<Q", self.sections[-1])]
         need(all(a < b for a, b in zip(self.list, self.list[1:])), "last section", "hashes out of order")
@@ -1160,11 +1159,11 @@ class RibbonBumped(Kind):
     def contains(self, h: int) -> bool:
         g = h * GOLDEN_RATIO & MASK
         for layer in self.layers:
-            shard, s = scale(g, layer.S), scale(g * layer.S & MASK, layer.starts)
-            bucket = shard * -(-(layer.B - 1) // 2) + s // 128
+            s = scale(g, layer.starts)
+            bucket = s // 128
             threshold = (0, 14, 40, 128)[layer.sections[0][bucket // 4] >> bucket % 4 * 2 & 3]
             if s % 128 >= threshold:
-                return layer.agrees(shard, s, *layer.equation(g ^ g >> 32))
+                return layer.agrees(0, s, *layer.equation(g ^ g >> 32))
             g = mix(g + GOLDEN_RATIO & MASK) * GOLDEN_RATIO & MASK
         return g in self.list
 

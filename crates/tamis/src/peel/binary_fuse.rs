@@ -40,8 +40,8 @@
 //!
 //! 9.04 bits per key at 0.39 % (u8, arity 3, a million keys), 8.62 with arity 4: 13 and 8 % above the lower bound. Small
 //! sets pay more: 10.0 bits at 10⁴ keys. Beside the table and the hashes given, which are reordered in place, building
-//! takes 9 bytes a key where there is one shard (81 bits per key with the table, at a million keys), and 17 bytes for each
-//! key of the shards at work where there are several (26 bits per key at 10⁷, one thread).
+//! takes 9 bytes a key where there is one shard (81 bits per key with the table, at a million keys), and 18 bytes for each
+//! key of the shards at work where there are several (27 bits per key at 10⁷, one thread).
 //!
 //! The peaks are told by the bench below. On one core of a shared Zen 3 machine, 10⁷ keys were built 2.3 times as fast as by xorf, and looked up in batches 2.4
 //! times as fast as by its single calls (`cargo run --release -p tamis-bench -- run --n 10000000 --fpr 0.00390625 --kinds

@@ -10,6 +10,8 @@
 //! count up, fill all shards alike. It is one multiplication, because single lookups wait for it: the shard's salt and
 //! all places come after. A shard mixes its hashes by itself, so neither choice takes bits from the other.
 
+use std::sync::{Mutex, PoisonError};
+
 use crate::bits::{fastrange, mix64, unmix64};
 use crate::buf::Buf;
 use crate::error::NoMemory;
@@ -17,8 +19,11 @@ use crate::peel::in_parallel;
 
 /// 2⁶⁴ over the golden ratio.
 const PHI: u64 = 0x9E37_79B9_7F4A_7C15;
-/// Hashes are brought into shards in chunks of this many, or more if there are many shards.
-const CHUNK: usize = 1 << 18;
+/// Hashes are brought into shards in chunks of this many a shard, so that the runs of a shard are long enough to be read
+/// in order: two to eight shards' chunk and the buffer beside it fit in the second cache.
+const CHUNK: usize = 1 << 11;
+/// Less are not worth taking turns for.
+const LEAST_CHUNK: usize = 1 << 14;
 
 /// A hash mixed for a kind that has no salts.
 #[inline(always)]
@@ -61,14 +66,23 @@ impl Shards {
     ) -> Result<Shards, NoMemory> {
         let mut shards = Shards {
             count,
-            // Long runs for many shards, too; short enough for the caches.
-            chunk: CHUNK.max(8 * count as usize),
+            chunk: (CHUNK * count as usize).max(LEAST_CHUNK),
             ends: Vec::new(),
             sizes: vec![hashes.len() as u64],
         };
         if count > 1 {
-            let chunks = hashes.chunks_mut(shards.chunk);
-            let ends = in_parallel(threads, chunks, |chunk| sort(chunk, count));
+            // As many buffers as there are threads, each for all the chunks of one.
+            let buffers = Mutex::new(Vec::new());
+            let buffers = || buffers.lock().unwrap_or_else(PoisonError::into_inner);
+            let longest = shards.chunk.min(hashes.len()) as u64;
+            let room = count * room_for(longest, count);
+            let ends = in_parallel(threads, hashes.chunks_mut(shards.chunk), |chunk| {
+                let idle = buffers().pop();
+                let mut buffer = idle.map_or_else(|| Buf::zeroed(room), Ok)?;
+                let ends = sort(chunk, count, buffer.make_mut());
+                buffers().push(buffer);
+                Ok(ends)
+            });
             shards.ends = ends.into_iter().collect::<Result<_, NoMemory>>()?;
             let run = |ends: &[u32], shard: usize| run(ends, shard).len() as u64;
             let size = |shard| shards.ends.iter().map(|ends| run(ends, shard)).sum();
@@ -105,26 +119,43 @@ fn run(ends: &[u32], shard: usize) -> std::ops::Range<usize> {
     start as usize..ends[shard] as usize
 }
 
-/// Orders a chunk by shards and returns where each ends.
-fn sort(chunk: &mut [u64], shards: u64) -> Result<Vec<u32>, NoMemory> {
+/// Room for a part of so many parts of good hashes, which needs no counting before: their mean and seven deviations.
+pub(super) fn room_for(hashes: u64, parts: u64) -> u64 {
+    let mean = hashes / parts;
+    mean + 7 * mean.isqrt() + 64
+}
+
+/// Orders a chunk by shards and returns where each ends. `out` is for its own use.
+fn sort(chunk: &mut [u64], shards: u64, out: &mut [u64]) -> Vec<u32> {
     let shard_of = |hash: u64| shard_of(hash, shards) as usize;
-    let mut heads = vec![0u32; shards as usize];
-    for &hash in &*chunk {
-        heads[shard_of(hash)] += 1;
+    let room = out.len() / shards as usize;
+    let starts = (0..shards as usize).map(|shard| shard * room);
+    // Where the next hash of a shard goes, and where there is no more room.
+    let mut heads: Vec<[usize; 2]> = starts.map(|start| [start, start + room]).collect();
+    let fits = chunk.iter().all(|&hash| {
+        let [head, end] = &mut heads[shard_of(hash)];
+        let fits = head < end;
+        if fits {
+            out[*head] = hash;
+            *head += 1;
+        }
+        fits
+    });
+    if !fits {
+        // Hashes that are none. What is written is not read, and the chunk is as it was.
+        chunk.sort_unstable_by_key(|&hash| shard_of(hash));
+        let end = |shard| chunk.partition_point(|&hash| shard_of(hash) <= shard) as u32;
+        return (0..shards as usize).map(end).collect();
     }
-    let mut start = 0;
-    for head in &mut heads {
-        start += std::mem::replace(head, start);
-    }
-    let mut sorted = Buf::zeroed(chunk.len() as u64)?;
-    let out = sorted.make_mut();
-    for &hash in &*chunk {
-        let head = &mut heads[shard_of(hash)];
-        out[*head as usize] = hash;
-        *head += 1;
-    }
-    chunk.copy_from_slice(out);
-    Ok(heads)
+    let mut end = 0;
+    let parts = heads.iter().map(|&[head, end]| end - room..head);
+    let copied = parts.map(|part| {
+        let len = part.len();
+        chunk[end..end + len].copy_from_slice(&out[part]);
+        end += len;
+        end as u32
+    });
+    copied.collect()
 }
 
 #[cfg(test)]
@@ -159,6 +190,26 @@ mod tests {
             assert!(shards.largest() <= most, "{count}: {}", shards.largest());
             seen.sort_unstable();
             assert!(seen == (0..600_000).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn hashes_that_are_no_hashes_are_arranged_too() {
+        // Nearly all in one shard: far more than there is room for in a buffer.
+        for one in [0, 12_345, u64::MAX] {
+            let given = |i: u64| if i.is_multiple_of(10) { mix64(i) } else { one };
+            let mut hashes: Vec<u64> = (0..40_000).map(given).collect();
+            let mut expected = hashes.clone();
+            let shards = Shards::arrange(&mut hashes, 5, 2).unwrap();
+            let mut seen = Vec::new();
+            for shard in 0..5 {
+                let own = shards.runs(&hashes, shard).concat();
+                assert!(own.iter().all(|&hash| shard_of(hash, 5) == shard as u64));
+                seen.extend(own);
+            }
+            seen.sort_unstable();
+            expected.sort_unstable();
+            assert!(seen == expected, "{one}");
         }
     }
 }

@@ -513,6 +513,26 @@ mod tests {
     }
 
     #[test]
+    fn the_smallest_function_takes_few_attempts_too_and_no_more_slots() {
+        let (mut builds, mut total) = (0, 0);
+        for (n, sets) in [(500, 40), (1000, 40), (2000, 20), (11_520, 4), (50_000, 1)] {
+            for set in 0..sets {
+                let function = Function::build(&Config::new(0), &hashes(set, n), 4.0).unwrap();
+                assert_eq!(
+                    function.shape.slots,
+                    Shape::new(n, 4.0, 0).slots,
+                    "{n} keys"
+                );
+                let took = attempts(&function);
+                assert!(took <= 6, "{n} keys, set {set}: {took} attempts");
+                (builds, total) = (builds + 1, total + took);
+            }
+        }
+        let mean = total as f64 / f64::from(builds);
+        assert!(mean <= 1.3, "{mean}");
+    }
+
+    #[test]
     fn a_number_takes_two_and_a_half_bits() {
         for (keys, bucket, bits) in [(200_000, 3.5, 2.47), (100_000, 4.0, 2.18)] {
             let function = Function::build(&Config::new(0), &hashes(1, keys), bucket).unwrap();

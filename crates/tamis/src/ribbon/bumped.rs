@@ -20,8 +20,8 @@
 //!
 //! A lookup asks its bucket for the threshold. If its start lies below, it goes on to the next layer, with its hash
 //! mixed anew; if not, this layer answers. 96 of 100 lookups stay in layer 0, and its thresholds fit in the caches near
-//! the processor: 2 bits for 128 slots. All columns are compared without a branch, so that the lookups of many keys, even by
-//! single calls, wait for their memory at the same time.
+//! the processor: 2 bits for 128 slots. All columns are compared without a branch, eight at a time where the processor can,
+//! and in few instructions: so the lookups of several keys, even by single calls, wait for their memory at the same time.
 //!
 //! # Build
 //!
@@ -29,6 +29,9 @@
 //! those before, the bucket is closed there: the threshold becomes the least that bumps the key, and the equations of
 //! others that it bumps are taken out again, which is easy, as they came last. So the building cannot fail; a layer that
 //! turns out badly only bumps more.
+//!
+//! Large layers are built in shards of a million slots. Where one ends, a whole bucket is bumped, so that no row reaches into
+//! the next one. A lookup does not know of that: to it a layer is one table.
 //!
 //! # Cost
 //!
@@ -53,14 +56,14 @@ use crate::config::{Config, Tally};
 use crate::error::{BuildError, BuildErrorKind, DecodeError};
 use crate::filter::{Filter, Kind};
 use crate::format::{Decoder, Encoder};
-use crate::peel::dedup;
-use crate::peel::shards::{mixed, multiple};
-use crate::ribbon::solve::{Part, solve_shards};
+use crate::math;
+use crate::peel::shards::{Shards, mixed, multiple};
+use crate::peel::{dedup, in_parallel};
 use crate::ribbon::{
     BLOCK, Band, Failure, MOST_COLUMNS, MOST_SHARDS, Number, Place, Placed, Rate, Row, Shape,
     in_order,
 };
-use crate::{math, simd};
+use crate::simd::{self, Bits, COLUMNS, Portable, Probe};
 
 /// A static filter of any rate: 0.4 % above the lower bound at 2⁻⁸, 1 to 2 % at rates that are no power of two.
 ///
@@ -84,13 +87,13 @@ pub struct RibbonBumped {
 /// One ribbon, with a threshold for each bucket.
 #[derive(Clone, Debug)]
 struct Layer {
+    /// Of a single table: who looks up knows of no shards.
     shape: Shape,
-    /// The shards' tables, one after the other.
+    /// `shape.starts()`, which every lookup needs.
+    starts: u64,
     words: Buf<u64>,
-    /// Four to a byte, the first in its lowest bits; a shard's follow those of the shard before.
+    /// Four to a byte, the first in its lowest bits.
     thresholds: Buf<u8>,
-    /// Starts, buckets and words of a shard, which every lookup needs.
-    each: [u64; 3],
 }
 
 pub(super) const WIDTH: u32 = u64::WIDTH;
@@ -98,6 +101,7 @@ pub(super) const WIDTH: u32 = u64::WIDTH;
 pub(super) const BUCKET: u64 = 128;
 /// What the two bits of a threshold stand for: starts of its bucket below this are bumped.
 const THRESHOLDS: [u8; 4] = [0, 14, 40, BUCKET as u8];
+const BUMPS_ALL: u8 = 3;
 /// Keys for each slot of a layer that bumps. A layer of few keys has room for all instead: there the blocks are few that
 /// are saved, and the next layer has whole ones.
 const LOAD: f64 = 1.036;
@@ -106,8 +110,8 @@ const FEW: u64 = 1500;
 const LISTED: u64 = 16;
 /// A good hash never comes near it; whatever is left then is listed.
 pub(super) const MOST_LAYERS: usize = 8;
-/// Numbers that a file tells of a layer: shards, blocks, short blocks.
-const ROW: usize = 3;
+/// Numbers that a file tells of a layer: blocks, short blocks.
+const ROW: usize = 2;
 /// Slots of a shard, or up to twice as many.
 const SHARD: u64 = 1 << 20;
 
@@ -138,58 +142,46 @@ pub(super) fn most_keys(slots: u64) -> u64 {
     slots + slots / 16
 }
 
-/// The shape of a layer for so many keys.
-fn shape_for(keys: u64, rate: Rate) -> Shape {
+/// The shape of a layer for so many keys, and the shards that it is built in.
+///
+/// A shard is whole buckets of the layer. Its last bucket bumps all keys, so that no row reaches into the next shard; the
+/// last shard has a block more instead.
+fn shape_for(keys: u64, rate: Rate) -> (Shape, u64) {
     let slots = slots_for(keys);
     let shards = (slots / SHARD).clamp(1, MOST_SHARDS);
-    Shape::new(WIDTH, rate, shards, slots / shards)
+    if shards == 1 {
+        return (Shape::new(WIDTH, rate, 1, slots), 1);
+    }
+    let slots = shards * (slots / shards).next_multiple_of(BUCKET) + BLOCK;
+    (Shape::new(WIDTH, rate, 1, slots), shards)
 }
 
-/// Buckets of a shard.
+/// Buckets of a layer.
 #[inline(always)]
 pub(super) fn buckets(shape: &Shape) -> u64 {
     shape.starts().div_ceil(BUCKET)
 }
 
 impl Layer {
-    /// The shard and start of a hash's multiple: this filter's geometry.
-    #[inline(always)]
-    fn start(&self, multiple: u64) -> (u64, u64) {
-        let (shard, rest) = fastrange(multiple, self.shape.shards);
-        (shard, fastrange(rest, self.each[0]).0)
-    }
-
     /// Its parts, which must fit together.
     fn new(shape: Shape, words: Buf<u64>, thresholds: Buf<u8>) -> Layer {
         Layer {
             shape,
+            starts: shape.starts(),
             words,
             thresholds,
-            each: [shape.starts(), buckets(&shape), shape.words()],
         }
     }
 
-    /// Where a hash is looked up, given its multiple, or `None` where it is bumped.
     #[inline(always)]
-    fn place(&self, multiple: u64) -> Option<Place<u64>> {
-        let (shard, start) = self.start(multiple);
-        let bucket = shard * self.each[1] + start / BUCKET;
-        if start % BUCKET < self.threshold(bucket) {
-            return None;
+    fn reader<B: Bits, const WIDE: bool>(&self, bits: B) -> Reader<'_, B, WIDE> {
+        Reader {
+            bits,
+            shape: self.shape,
+            starts: self.starts,
+            words: &self.words,
+            thresholds: &self.thresholds,
         }
-        let (row, result) = equation(multiple);
-        let first = (shard * self.each[2] + self.shape.offset(start / BLOCK)) as usize;
-        Some(Place {
-            first,
-            start,
-            row,
-            result,
-        })
-    }
-
-    #[inline(always)]
-    fn threshold(&self, bucket: u64) -> u64 {
-        threshold(&self.thresholds, bucket)
     }
 
     /// A layer of these hashes, and the multiples of those it bumps.
@@ -199,35 +191,60 @@ impl Layer {
         hashes: &mut [u64],
         rate: Rate,
     ) -> Result<(Layer, Vec<u64>), Failure> {
-        let shape = shape_for(hashes.len() as u64, rate);
-        let fill = |part: Part<'_>| {
-            let keys = part.keys();
-            let filled = simd::dispatch(Fill(part))?;
-            tally.add(keys - filled.bumped.len() as u64);
-            Ok(filled)
-        };
-        let solved = solve_shards(config, hashes, shape.shards, |_| Ok(shape), fill)?;
-        let all = buckets(&shape) * shape.shards;
-        let mut thresholds = Buf::<u8>::zeroed(all.div_ceil(4))?;
+        let (shape, shards) = shape_for(hashes.len() as u64, rate);
+        let threads = config.get_threads();
+        let arranged = Shards::arrange(hashes, shards, threads)?;
+        let hashes = &*hashes;
+        let mut words = Buf::zeroed(shape.words())?;
+        let mut rest = words.make_mut();
+        let each = shape.start_blocks() / shards;
+        let parts = (0..shards as usize).map(|index| {
+            let shard = index as u64;
+            let is_last = shard + 1 == shards;
+            let shape = Shape {
+                blocks: each + u64::from(is_last),
+                short: shape.short.saturating_sub(shard * each).min(each),
+                ..shape
+            };
+            let words;
+            (words, rest) = std::mem::take(&mut rest).split_at_mut(shape.words() as usize);
+            let runs = arranged.runs(hashes, index);
+            (runs, shape, words, is_last)
+        });
+        let filled = in_parallel(threads, parts, |(runs, shape, words, is_last)| {
+            let filled = simd::dispatch(Fill {
+                runs: &runs,
+                shards,
+                shape,
+                starts: each * BLOCK,
+                is_last,
+                words,
+            })?;
+            let keys: usize = runs.iter().map(|run| run.len()).sum();
+            tally.add((keys - filled.bumped.len()) as u64);
+            Ok::<_, Failure>(filled)
+        });
+        let mut thresholds = Buf::<u8>::zeroed(buckets(&shape).div_ceil(4))?;
         let packed = thresholds.make_mut();
         let (mut bucket, mut bumped) = (0, Vec::new());
-        for part in solved.each {
+        for part in filled {
+            let part = part?;
             for code in part.codes {
                 packed[bucket / 4] |= code << (bucket % 4 * 2);
                 bucket += 1;
             }
             bumped.extend(part.bumped);
         }
-        Ok((Layer::new(shape, solved.words, thresholds), bumped))
+        Ok((Layer::new(shape, words, thresholds), bumped))
     }
 
     /// Reads the sections of a row of the table.
     fn decode(
         input: &mut Decoder<'_>,
         columns: u32,
-        [shards, blocks, short]: [u64; ROW],
+        [blocks, short]: [u64; ROW],
     ) -> Result<Layer, DecodeError> {
-        let width = WIDTH;
+        let (width, shards) = (WIDTH, 1);
         let shape = Shape {
             width,
             columns,
@@ -235,15 +252,8 @@ impl Layer {
             blocks,
             short,
         };
-        if shards == 0 {
-            return Err(DecodeError::invalid(
-                "a layer's shards",
-                shards,
-                "at least 1",
-            ));
-        }
         shape.check()?;
-        let all = buckets(&shape) * shards;
+        let all = buckets(&shape);
         let thresholds = input.section::<u8>("a layer's thresholds", all.div_ceil(4))?;
         // The bits of the last byte that belong to a bucket.
         let used = 2 * (all - (all.div_ceil(4) - 1) * 4);
@@ -252,18 +262,17 @@ impl Layer {
             let expected = "no bits after the last bucket's";
             return Err(DecodeError::invalid("a layer's thresholds", last, expected));
         }
-        let words = input.section("a layer's words", shape.words() * shards)?;
+        let words = input.section("a layer's words", shape.words())?;
         Ok(Layer::new(shape, words, thresholds))
     }
 
     /// The share of hashes that this layer answers for, and the share of those that it finds by mistake, in all hashes.
     fn shares(&self) -> (f64, f64) {
-        let buckets = buckets(&self.shape);
         let (mut answered, mut found) = (0, 0.0);
-        for bucket in 0..buckets * self.shape.shards {
-            let first = bucket % buckets * BUCKET;
-            let last = (first + BUCKET).min(self.shape.starts());
-            let mut start = first + self.threshold(bucket);
+        for bucket in 0..buckets(&self.shape) {
+            let first = bucket * BUCKET;
+            let last = (first + BUCKET).min(self.starts);
+            let mut start = first + threshold(&self.thresholds, bucket);
             while start < last {
                 let end = (start / BLOCK + 1) * BLOCK;
                 let columns = self.shape.columns_at(start);
@@ -272,7 +281,7 @@ impl Layer {
                 start = end;
             }
         }
-        let all = (self.shape.starts() * self.shape.shards) as f64;
+        let all = self.starts as f64;
         (answered as f64 / all, found / all)
     }
 }
@@ -303,7 +312,7 @@ pub(super) fn fill_bucket<K: Copy, N: Number>(
     }
     let Some(closed) = closed else { return (0, 0) };
     let bumps = |code: &usize| u64::from(THRESHOLDS[*code]) > closed;
-    let code = (1..4).find(bumps).unwrap_or(3);
+    let code = (1..4).find(bumps).unwrap_or(usize::from(BUMPS_ALL));
     let below = u64::from(THRESHOLDS[code]);
     let bumps = keys.partition_point(|&key| start(key) % BUCKET < below);
     for slot in slots.drain(..).skip(keys.len() - bumps).flatten() {
@@ -327,40 +336,112 @@ struct Filled {
     bumped: Vec<u64>,
 }
 
-struct Fill<'a>(Part<'a>);
+/// A shard to be filled.
+struct Fill<'a> {
+    /// Its hashes.
+    runs: &'a [&'a [u64]],
+    /// How many shards the layer has.
+    shards: u64,
+    shape: Shape,
+    starts: u64,
+    is_last: bool,
+    /// Its part of the layer's table, all zero.
+    words: &'a mut [u64],
+}
 
 impl simd::Op for Fill<'_> {
     type Out = Result<Filled, Failure>;
 
     #[inline(always)]
-    fn run<B: simd::Bits>(self, _: B) -> Result<Filled, Failure> {
-        let Fill(part) = self;
-        let shape = part.shape;
-        let start = |multiple| shape.start(fastrange(multiple, shape.shards).1);
+    fn run<B: Bits>(self, _: B) -> Result<Filled, Failure> {
+        let (shape, starts) = (self.shape, self.starts);
+        // Shard and start in it are those of the layer's start: `range(g, a·b)` is `range(g, a)·b + range(rest(g, a), b)`.
+        let start = |multiple| fastrange(fastrange(multiple, self.shards).1, starts).0;
         let mut band = Band::<u64, u32>::new(shape.slots())?;
-        let mut codes = vec![0; buckets(&shape) as usize];
+        let mut codes = vec![0; starts.div_ceil(BUCKET) as usize];
         let mut bumped = Vec::new();
         let mut slots = Vec::new();
-        in_order(part.runs, shape.starts(), multiple, start, |mut stretch| {
+        let closed = codes.len() - usize::from(!self.is_last);
+        codes[closed..].fill(BUMPS_ALL);
+        in_order(self.runs, starts, multiple, start, |mut stretch| {
             while let Some(&first) = stretch.first() {
-                let bucket = start(first) / BUCKET;
+                let bucket = (start(first) / BUCKET) as usize;
                 let end = stretch
                     .iter()
-                    .take_while(|&&hash| start(hash) / BUCKET == bucket);
+                    .take_while(|&&hash| (start(hash) / BUCKET) as usize == bucket);
                 let (hashes, rest) = stretch.split_at(end.count());
                 stretch = rest;
+                if bucket >= closed {
+                    bumped.extend_from_slice(hashes);
+                    continue;
+                }
                 let equation = |multiple| {
                     let (row, result) = equation(multiple);
                     (row, result & shape.kept())
                 };
                 let (code, bumps) = fill_bucket(&mut band, &mut slots, hashes, start, equation);
                 bumped.extend_from_slice(&hashes[..bumps]);
-                codes[bucket as usize] = code;
+                codes[bucket] = code;
             }
             Ok(())
         })?;
-        band.solve(&shape, part.words);
+        band.solve(&shape, self.words);
         Ok(Filled { codes, bumped })
+    }
+}
+
+/// The table and the thresholds of a layer, for looking up. `WIDE`: of more columns than are compared at once.
+#[derive(Clone, Copy)]
+struct Reader<'a, B, const WIDE: bool> {
+    bits: B,
+    shape: Shape,
+    starts: u64,
+    words: &'a [u64],
+    thresholds: &'a [u8],
+}
+
+/// Where a hash is looked up, given its multiple.
+#[derive(Clone, Copy)]
+struct At {
+    multiple: u64,
+    start: u64,
+    first: usize,
+}
+
+impl<B: Bits, const WIDE: bool> Reader<'_, B, WIDE> {
+    /// The start of a hash's multiple, and where its words lie: this filter's geometry.
+    #[inline(always)]
+    fn at(&self, multiple: u64) -> At {
+        let start = fastrange(multiple, self.starts).0;
+        At {
+            multiple,
+            start,
+            first: self.shape.offset(start / BLOCK) as usize,
+        }
+    }
+
+    /// Whether the hash is contained, or nothing where this layer bumps it.
+    #[inline(always)]
+    fn answer(&self, at: At) -> Option<bool> {
+        let At {
+            multiple,
+            start,
+            first,
+        } = at;
+        if start % BUCKET < threshold(self.thresholds, start / BUCKET) {
+            return None;
+        }
+        let (row, result) = equation(multiple);
+        let place = Place {
+            first,
+            start,
+            row,
+            result,
+        };
+        Some(
+            self.shape
+                .agrees::<u64, B, WIDE>(self.bits, self.words, place),
+        )
     }
 }
 
@@ -376,8 +457,8 @@ impl RibbonBumped {
     fn bumped(&self, mut multiple: u64) -> bool {
         for layer in self.layers.get(1..).unwrap_or_default() {
             multiple = next(multiple);
-            if let Some(place) = layer.place(multiple) {
-                return layer.shape.agrees(&layer.words, place);
+            if let Some(answer) = simd::dispatch(Below(layer, multiple)) {
+                return answer;
             }
         }
         if !self.layers.is_empty() {
@@ -427,21 +508,85 @@ impl RibbonBumped {
 }
 
 /// One hash to look up. Two words, so that both are handed over in registers.
-struct Lookup<'a>(&'a RibbonBumped, u64);
+struct Lookup<'a, const WIDE: bool>(&'a RibbonBumped, u64);
 
-impl simd::Op for Lookup<'_> {
+impl<const WIDE: bool> simd::Op for Lookup<'_, WIDE> {
     type Out = bool;
 
     #[inline(always)]
-    fn run<B: simd::Bits>(self, _: B) -> bool {
+    fn run<B: Bits>(self, bits: B) -> bool {
         let Lookup(ribbon, hash) = self;
         let multiple = multiple(hash);
         let Some(layer) = ribbon.layers.first() else {
             return ribbon.bumped(multiple);
         };
-        match layer.place(multiple) {
-            Some(place) => layer.shape.agrees(&layer.words, place),
+        let reader = layer.reader::<B, WIDE>(bits);
+        match reader.answer(reader.at(multiple)) {
+            Some(answer) => answer,
             None => ribbon.bumped(multiple),
+        }
+    }
+}
+
+/// A multiple to look up in a layer after the first.
+struct Below<'a>(&'a Layer, u64);
+
+impl simd::Op for Below<'_> {
+    type Out = Option<bool>;
+
+    #[inline(always)]
+    fn run<B: Bits>(self, bits: B) -> Option<bool> {
+        let reader = self.0.reader::<B, true>(bits);
+        reader.answer(reader.at(self.1))
+    }
+}
+
+/// Many hashes to look up where there is a layer.
+struct LookupBatch<'a, const WIDE: bool> {
+    ribbon: &'a RibbonBumped,
+    layer: &'a Layer,
+    hashes: &'a [u64],
+    out: &'a mut [bool],
+}
+
+impl<const WIDE: bool> simd::Op for LookupBatch<'_, WIDE> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<B: Bits>(self, bits: B) {
+        let probe = Layered {
+            reader: self.layer.reader::<B, WIDE>(bits),
+            ribbon: self.ribbon,
+        };
+        let bytes = self.ribbon.size_in_bytes();
+        simd::probe_all(&probe, bytes, self.hashes, self.out);
+    }
+}
+
+/// The first layer at hand, the others where they are.
+struct Layered<'a, B, const WIDE: bool> {
+    reader: Reader<'a, B, WIDE>,
+    ribbon: &'a RibbonBumped,
+}
+
+impl<B: Bits, const WIDE: bool> Probe for Layered<'_, B, WIDE> {
+    type Place = At;
+
+    #[inline(always)]
+    fn place(&self, hash: u64) -> At {
+        self.reader.at(multiple(hash))
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, at: At) {
+        self.reader.shape.prefetch(self.reader.words, at.first);
+    }
+
+    #[inline(always)]
+    fn probe(&self, at: At) -> bool {
+        match self.reader.answer(at) {
+            Some(answer) => answer,
+            None => self.ribbon.bumped(at.multiple),
         }
     }
 }
@@ -449,7 +594,38 @@ impl simd::Op for Lookup<'_> {
 impl Filter for RibbonBumped {
     #[inline]
     fn contains(&self, hash: u64) -> bool {
-        simd::dispatch(Lookup(self, hash))
+        if self.columns <= COLUMNS as u32 {
+            simd::dispatch(Lookup::<false>(self, hash))
+        } else {
+            simd::dispatch(Lookup::<true>(self, hash))
+        }
+    }
+
+    fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
+        let n = hashes.len().min(out.len());
+        let (hashes, out) = (&hashes[..n], &mut out[..n]);
+        let Some(layer) = self.layers.first() else {
+            for (&hash, answer) in hashes.iter().zip(out) {
+                *answer = self.contains(hash);
+            }
+            return;
+        };
+        let ribbon = self;
+        if self.columns <= COLUMNS as u32 {
+            simd::dispatch(LookupBatch::<false> {
+                ribbon,
+                layer,
+                hashes,
+                out,
+            });
+        } else {
+            simd::dispatch(LookupBatch::<true> {
+                ribbon,
+                layer,
+                hashes,
+                out,
+            });
+        }
     }
 
     /// The number of distinct keys.
@@ -478,10 +654,9 @@ impl Filter for RibbonBumped {
     #[inline(always)]
     fn prefetch(&self, hash: u64) {
         if let Some(layer) = self.layers.first() {
-            let (shard, start) = layer.start(multiple(hash));
-            layer
-                .shape
-                .prefetch(&layer.words, layer.shape.first(shard, start));
+            let reader = layer.reader::<_, false>(Portable);
+            let first = reader.at(multiple(hash)).first;
+            layer.shape.prefetch(&layer.words, first);
         }
     }
 }
@@ -513,7 +688,7 @@ impl Kind for RibbonBumped {
         out.param("columns", u64::from(self.columns));
         out.param("layers", self.layers.len() as u64);
         out.param("listed", self.list.len() as u64);
-        let row = |layer: &Layer| [layer.shape.shards, layer.shape.blocks, layer.shape.short];
+        let row = |layer: &Layer| [layer.shape.blocks, layer.shape.short];
         let table = self.layers.iter().flat_map(row).flat_map(u64::to_le_bytes);
         out.made(table.collect());
         for layer in &self.layers {
@@ -543,7 +718,7 @@ impl Kind for RibbonBumped {
             let expected = "all keys where there are no layers";
             return Err(DecodeError::invalid("listed", listed, expected));
         }
-        let slots = |layer: &Layer| layer.shape.slots() * layer.shape.shards;
+        let slots = |layer: &Layer| layer.shape.slots();
         let most = listed + most_keys(layers.first().map_or(0, slots));
         if input.len() > most {
             let expected = format!("at most {most}, for the first layer's slots and the list");
@@ -567,104 +742,4 @@ impl Kind for RibbonBumped {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::ribbon::tests::{assert_rate, keys};
-
-    fn build(config: &str, hashes: &[u64]) -> RibbonBumped {
-        Kind::build(&config.parse().unwrap(), &mut hashes.to_vec()).unwrap()
-    }
-
-    #[test]
-    fn a_million_keys_take_8_04_bits_each() {
-        assert_eq!(math::bumped_ribbon_bucket(WIDTH), Some(BUCKET as u32));
-        let hashes = keys(1_000_000, 1);
-        let filter = build("fpr=0.00390625", &hashes);
-        let bits = filter.size_in_bytes() as f64 * 8.0 / 1e6;
-        assert!((8.0..=8.04).contains(&bits), "{bits}");
-        assert!(
-            (filter.fpr() * 256.0 - 1.0).abs() < 1e-9,
-            "{}",
-            filter.fpr()
-        );
-        assert!(hashes.iter().all(|&hash| filter.contains(hash)));
-        assert_rate(&filter, 1_000_000);
-    }
-
-    #[test]
-    fn one_bit_a_key_takes_1_023() {
-        let hashes = keys(1_000_000, 2);
-        let bits = build("fpr=0.5", &hashes).size_in_bytes() as f64 * 8.0 / 1e6;
-        assert!((1.0..=1.023).contains(&bits), "{bits}");
-    }
-
-    #[test]
-    fn rates_between_powers_of_two_are_met_exactly() {
-        for fpr in [0.9, 0.3, 0.01, 0.0001] {
-            let filter = build(&format!("fpr={fpr}"), &keys(100_000, 3));
-            // Which buckets bump is chance: the rate is a little off, on either side.
-            assert!(
-                (filter.fpr() / fpr - 1.0).abs() < 0.005,
-                "{fpr}: {}",
-                filter.fpr()
-            );
-            assert_rate(&filter, 500_000);
-        }
-    }
-
-    #[test]
-    fn every_size_builds() {
-        for n in (0..60).chain((60..5000).step_by(97)) {
-            for set in 0..5 {
-                let hashes = keys(n, set);
-                let filter = build("", &hashes);
-                assert!(hashes.iter().all(|&hash| filter.contains(hash)), "{n} keys");
-                assert!(n > LISTED || filter.list.len() as u64 == n);
-                assert!(filter.list.len() as u64 <= LISTED);
-            }
-        }
-    }
-
-    #[test]
-    fn a_layer_bumps_one_key_in_thirty() {
-        let rate = Rate::new("", 1.0 / 256.0, 1.0).unwrap();
-        let mut hashes = keys(300_000, 4);
-        let config = Config::new(0);
-        let tally = config.tally(300_000);
-        let (layer, bumped) = Layer::build(&config, &tally, &mut hashes, rate).unwrap();
-        let share = bumped.len() as f64 / 300_000.0;
-        // 0.965 slots a key, hardly one of them empty.
-        assert!((0.0347..0.039).contains(&share), "{share}");
-        let stays = |hash: u64| layer.place(multiple(hash)).is_some();
-        let stayed = hashes.iter().filter(|&&hash| stays(hash)).count();
-        assert_eq!(stayed + bumped.len(), hashes.len());
-        let (answered, _) = layer.shares();
-        assert!(
-            (answered - stayed as f64 / 300_000.0).abs() < 0.01,
-            "{answered}"
-        );
-    }
-
-    #[test]
-    fn the_bytes_do_not_depend_on_threads_order_or_repeats() {
-        let hashes = keys(2_500_000, 5);
-        let two = build("", &hashes[..2000]);
-        let reversed: Vec<u64> = hashes[..2000].iter().rev().copied().collect();
-        let repeated = [&reversed[..], &reversed[..7]].concat();
-        for other in [build("", &reversed), build("", &repeated)] {
-            assert_eq!(other.len(), 2000);
-            assert_eq!(*two.layers[0].words, *other.layers[0].words);
-            assert_eq!(*two.layers[0].thresholds, *other.layers[0].thresholds);
-        }
-        let threads = |threads| {
-            let config = Config::new(0).fpr(0.2).threads(threads);
-            RibbonBumped::build(&config, &mut hashes.clone()).unwrap()
-        };
-        let (one, many) = (threads(1), threads(3));
-        assert_eq!(one.layers[0].shape.shards, 2);
-        for (a, b) in one.layers.iter().zip(&*many.layers) {
-            assert!(*a.words == *b.words && *a.thresholds == *b.thresholds);
-        }
-        assert!(hashes.iter().all(|&hash| one.contains(hash)));
-    }
-}
+mod tests;

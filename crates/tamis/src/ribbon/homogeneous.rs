@@ -53,7 +53,7 @@ use crate::peel::dedup;
 use crate::peel::shards::{multiple, shard_of};
 use crate::ribbon::solve::{Part, solve_shards};
 use crate::ribbon::{BLOCK, Band, Failure, Place, Rate, Row, Shape, in_order, shards_for, width};
-use crate::simd::{self, Probe};
+use crate::simd::{self, Bits, Portable, Probe};
 
 /// A static filter of any rate whose construction never fails, 5 % above the lower bound.
 ///
@@ -90,8 +90,9 @@ impl RibbonHomogeneous {
     }
 
     #[inline(always)]
-    fn reader<R>(&self) -> Reader<'_, R> {
+    fn reader<R, B>(&self, bits: B) -> Reader<'_, R, B> {
         Reader {
+            bits,
             words: &self.words,
             shape: self.shape,
             row: PhantomData,
@@ -174,7 +175,7 @@ impl<R: Row> simd::Op for Solve<'_, R> {
     type Out = Result<(), Failure>;
 
     #[inline(always)]
-    fn run<B: simd::Bits>(self, _: B) -> Result<(), Failure> {
+    fn run<B: Bits>(self, _: B) -> Result<(), Failure> {
         let part = self.part;
         let shape = part.shape;
         let mut band = Band::<R, u32>::new(shape.slots())?;
@@ -199,13 +200,14 @@ impl<R: Row> simd::Op for Solve<'_, R> {
 
 /// The tables, for looking up.
 #[derive(Clone, Copy)]
-struct Reader<'a, R> {
+struct Reader<'a, R, B> {
+    bits: B,
     words: &'a [u64],
     shape: Shape,
     row: PhantomData<R>,
 }
 
-impl<R: Row> Probe for Reader<'_, R> {
+impl<R: Row, B: Bits> Probe for Reader<'_, R, B> {
     type Place = Place<R>;
 
     /// The shard of a hash, and its start and row once it is mixed: this filter's geometry.
@@ -223,7 +225,8 @@ impl<R: Row> Probe for Reader<'_, R> {
 
     #[inline(always)]
     fn probe(&self, place: Place<R>) -> bool {
-        self.shape.agrees(self.words, place)
+        self.shape
+            .agrees::<R, B, true>(self.bits, self.words, place)
     }
 }
 
@@ -234,16 +237,44 @@ impl simd::Op for Lookup<'_> {
     type Out = bool;
 
     #[inline(always)]
-    fn run<B: simd::Bits>(self, _: B) -> bool {
+    fn run<B: Bits>(self, bits: B) -> bool {
         let Lookup(ribbon, hash) = self;
         if ribbon.shape.shards == 0 {
             false
         } else if ribbon.shape.width == 64 {
-            let reader = ribbon.reader::<u64>();
+            let reader = ribbon.reader::<u64, B>(bits);
             reader.probe(reader.place(hash))
         } else {
-            let reader = ribbon.reader::<u128>();
+            let reader = ribbon.reader::<u128, B>(bits);
             reader.probe(reader.place(hash))
+        }
+    }
+}
+
+/// Many hashes to look up.
+struct LookupBatch<'a> {
+    ribbon: &'a RibbonHomogeneous,
+    hashes: &'a [u64],
+    out: &'a mut [bool],
+}
+
+impl simd::Op for LookupBatch<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<B: Bits>(self, bits: B) {
+        let LookupBatch {
+            ribbon,
+            hashes,
+            out,
+        } = self;
+        let bytes = ribbon.size_in_bytes();
+        if ribbon.shape.shards == 0 {
+            out.fill(false);
+        } else if ribbon.shape.width == 64 {
+            simd::probe_all(&ribbon.reader::<u64, B>(bits), bytes, hashes, out);
+        } else {
+            simd::probe_all(&ribbon.reader::<u128, B>(bits), bytes, hashes, out);
         }
     }
 }
@@ -256,27 +287,11 @@ impl Filter for RibbonHomogeneous {
 
     fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
         let n = hashes.len().min(out.len());
-        let (hashes, out) = (&hashes[..n], &mut out[..n]);
-        let bytes = self.size_in_bytes();
-        if self.shape.shards == 0 {
-            out.fill(false);
-        } else if self.shape.width == 64 {
-            let probe = self.reader::<u64>();
-            simd::dispatch(simd::Batch {
-                probe,
-                bytes,
-                hashes,
-                out,
-            });
-        } else {
-            let probe = self.reader::<u128>();
-            simd::dispatch(simd::Batch {
-                probe,
-                bytes,
-                hashes,
-                out,
-            });
-        }
+        simd::dispatch(LookupBatch {
+            ribbon: self,
+            hashes: &hashes[..n],
+            out: &mut out[..n],
+        });
     }
 
     /// The number of distinct keys.
@@ -305,7 +320,7 @@ impl Filter for RibbonHomogeneous {
     #[inline(always)]
     fn prefetch(&self, hash: u64) {
         if self.shape.shards > 0 {
-            let reader = self.reader::<u64>();
+            let reader = self.reader::<u64, _>(Portable);
             reader.prefetch(reader.place(hash));
         }
     }

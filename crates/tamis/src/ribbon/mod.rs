@@ -43,7 +43,8 @@
 //! ```
 //!
 //! A row touches w/64 + 1 blocks. Shifted to where they are, its words are masks for every column, and a bit of the
-//! result is the parity of what a column has under them: r times a few instructions, in one to three adjacent lines.
+//! result is the parity of what a column has under them, found for eight columns at once (`simd/parity.rs`), in one to
+//! three adjacent lines.
 //!
 //! | kind | what it does when equations disagree | slots per key |
 //! |---|---|---|
@@ -83,7 +84,8 @@ use crate::buf::Buf;
 use crate::config::Config;
 use crate::error::{BuildError, BuildErrorKind, DecodeError, NoMemory};
 use crate::format::{Decoder, Encoder};
-use crate::{math, simd};
+use crate::math;
+use crate::simd::{self, Bits, COLUMNS, Portable};
 
 /// Slots of a block.
 const BLOCK: u64 = 64;
@@ -243,7 +245,7 @@ impl Shape {
 
     /// Blocks that a start may lie in: a row from there ends inside the table.
     #[inline(always)]
-    fn start_blocks(&self) -> u64 {
+    pub(crate) fn start_blocks(&self) -> u64 {
         self.blocks - u64::from(self.width) / BLOCK
     }
 
@@ -266,7 +268,7 @@ impl Shape {
 
     /// The first word of a block in its shard.
     #[inline(always)]
-    fn offset(&self, block: u64) -> u64 {
+    pub(crate) fn offset(&self, block: u64) -> u64 {
         block * u64::from(self.columns - 1) + block.saturating_sub(self.short)
     }
 
@@ -331,43 +333,53 @@ impl Shape {
         simd::prefetch(words, first + all - 1);
     }
 
-    /// Whether the slots of a row combine to its result.
+    /// Whether the slots of a row combine to its result. `WIDE` must be said where there are more columns than are
+    /// compared at once.
     #[inline(always)]
-    pub(crate) fn agrees<R: Row>(&self, words: &[u64], place: Place<R>) -> bool {
-        let masks = place.row.masks((place.start % BLOCK) as u32);
+    pub(crate) fn agrees<R: Row, B: Bits, const WIDE: bool>(
+        &self,
+        bits: B,
+        words: &[u64],
+        place: Place<R>,
+    ) -> bool {
         let columns = self.columns_at(place.start) as usize;
-        // The block after it starts where this one ends, and has no less columns.
-        let (near, next) = words[place.first..place.first + 2 * columns].split_at(columns);
-        // A narrow row does not reach it.
-        let far = if R::WIDTH > 64 {
-            let at = place.first + columns + self.columns_at(place.start + BLOCK) as usize;
-            &words[at..at + columns]
-        } else {
-            near
-        };
-        // There is no way out before the last column: it would be taken at random, and what the processor does ahead of it
-        // would be lost.
-        let mut any = [0; 4];
-        let mut result = place.result;
-        let groups = near.as_chunks::<4>().0.iter().zip(next.as_chunks::<4>().0);
-        for ((near, next), far) in groups.zip(far.as_chunks::<4>().0) {
-            mark::<R>(&mut any, (near, next, far), masks, result);
-            result >>= 4;
-        }
-        if !columns.is_multiple_of(4) {
-            let last = (near.last_chunk(), next.last_chunk(), far.last_chunk());
-            if let (Some(near), Some(next), Some(far)) = last {
-                // Some for a second time.
-                let result = place.result >> (columns - 4);
-                mark::<R>(&mut any, (near, next, far), masks, result);
-            } else {
-                for ((&near, &next), &far) in near.iter().zip(next).zip(far) {
-                    any[0] |= under::<R>([near, next, far], masks).count_ones() ^ result;
-                    result >>= 1;
-                }
+        let mut agree = self.agrees_from(bits, words, place, 0, columns);
+        if WIDE {
+            // There is no way out before the last column: it would be taken at random, and what the processor does ahead
+            // of it would be lost.
+            for from in (COLUMNS..columns).step_by(COLUMNS) {
+                agree &= self.agrees_from(bits, words, place, from, columns);
             }
         }
-        (any[0] | any[1] | any[2] | any[3]) & 1 == 0
+        agree
+    }
+
+    /// The same in up to eight columns.
+    #[inline(always)]
+    fn agrees_from<R: Row, B: Bits>(
+        &self,
+        bits: B,
+        words: &[u64],
+        place: Place<R>,
+        from: usize,
+        columns: usize,
+    ) -> bool {
+        let (offset, row) = ((place.start % BLOCK) as u32, place.row);
+        let masks = row.masks(offset);
+        let (expected, count) = (place.result >> from, columns - from);
+        let first = place.first + from;
+        // The next block starts where this one ends, and has no less columns. A narrow row does not reach the third.
+        let far = match R::WIDTH {
+            64 => columns,
+            _ => columns + self.columns_at(place.start + BLOCK) as usize,
+        };
+        match blocks(words, first, columns, far) {
+            Some([near, _, next]) if R::WIDTH == 64 => {
+                bits.agree([near, next], [masks[0], masks[1]], expected, count)
+            }
+            Some(blocks) => bits.agree(blocks, masks, expected, count),
+            None => agrees_at_the_end(words, first, columns, far, offset, row, expected, count),
+        }
     }
 
     pub(crate) fn encode(&self, out: &mut Encoder<'_>) {
@@ -430,6 +442,40 @@ impl Shape {
     }
 }
 
+/// Eight words of a block and of two after it, so many words on; nothing where they would reach beyond the last word.
+#[inline(always)]
+fn blocks(words: &[u64], first: usize, next: usize, far: usize) -> Option<[&[u64; COLUMNS]; 3]> {
+    let near = words.get(first..)?;
+    let all = near.get(..far + COLUMNS)?;
+    let next = near.get(next..)?;
+    Some([all.first_chunk()?, next.first_chunk()?, all.last_chunk()?])
+}
+
+/// Whether the columns of such blocks agree where eight words would reach beyond the last. Numbers, not structures: those
+/// would lie in memory for whoever does not come here.
+#[cold]
+#[inline(never)]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "handed over in registers, as far as they go"
+)]
+fn agrees_at_the_end<R: Row>(
+    words: &[u64],
+    first: usize,
+    next: usize,
+    far: usize,
+    offset: u32,
+    row: R,
+    expected: u32,
+    count: usize,
+) -> bool {
+    let blocks = [0, next, far].map(|after| {
+        let there = words.get(first + after..).unwrap_or_default();
+        std::array::from_fn(|i| there.get(i).copied().unwrap_or(0))
+    });
+    Portable.agree(blocks.each_ref(), row.masks(offset), expected, count)
+}
+
 /// Where a row's words lie, and what its slots should combine to.
 #[derive(Clone, Copy)]
 pub(crate) struct Place<R> {
@@ -438,31 +484,6 @@ pub(crate) struct Place<R> {
     start: u64,
     row: R,
     result: u32,
-}
-
-/// The bits of a column's words that are under a row.
-#[inline(always)]
-fn under<R: Row>(words: [u64; 3], masks: [u64; 3]) -> u64 {
-    let near = words[0] & masks[0] ^ words[1] & masks[1];
-    if R::WIDTH > 64 {
-        near ^ words[2] & masks[2]
-    } else {
-        near
-    }
-}
-
-/// Sets the lowest bit of `any` in those of four columns whose bit of the result is another.
-#[inline(always)]
-fn mark<R: Row>(
-    any: &mut [u32; 4],
-    (near, next, far): (&[u64; 4], &[u64; 4], &[u64; 4]),
-    masks: [u64; 3],
-    result: u32,
-) {
-    for i in 0..4 {
-        let ones = under::<R>([near[i], next[i], far[i]], masks).count_ones();
-        any[i] |= ones ^ result >> i;
-    }
 }
 
 /// A rate as columns: this many, of which the last is left out of a share of the blocks.

@@ -242,7 +242,7 @@ impl Retrieval {
     /// The signature `tamisret`, then as 64-bit numbers, the lowest byte first: the bits of a value, the number of keys, of
     /// layers and of listed pairs; the blocks of each layer; the words; the listed hashes, each with its value; the
     /// thresholds, whose last byte has zeros after the last of them; last the XXH3-64 of all that under the seed
-    /// `tamisret`. A layer is laid out and looked up as one of a single shard in the filter `ribbon_bumped`, whose result
+    /// `tamisret`. A layer is laid out and looked up as one of the filter `ribbon_bumped`, whose result
     /// is the value; thresholds of a layer follow those of the layer before without a gap.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::from(SIGNATURE);

@@ -51,7 +51,7 @@ use crate::peel::dedup;
 use crate::peel::shards::shard_of;
 use crate::ribbon::solve::{Part, solve_shards};
 use crate::ribbon::{Band, Failure, Place, Placed, Rate, Row, Shape, in_order, shards_for, width};
-use crate::simd::{self, Probe};
+use crate::simd::{self, Bits, Portable, Probe};
 
 /// A static filter of any rate, 5 % above the lower bound.
 ///
@@ -83,8 +83,9 @@ impl Ribbon {
     }
 
     #[inline(always)]
-    fn reader<R>(&self) -> Reader<'_, R> {
+    fn reader<R, B>(&self, bits: B) -> Reader<'_, R, B> {
         Reader {
+            bits,
             words: &self.words,
             salts: &self.salts,
             shape: self.shape,
@@ -157,7 +158,7 @@ impl<R: Row> simd::Op for Solve<'_, R> {
     type Out = Result<u64, Failure>;
 
     #[inline(always)]
-    fn run<B: simd::Bits>(self, _: B) -> Result<u64, Failure> {
+    fn run<B: Bits>(self, _: B) -> Result<u64, Failure> {
         let (shape, runs) = (self.part.shape, self.part.runs);
         for attempt in 0..SALTS {
             let salt = mix64(attempt);
@@ -190,14 +191,15 @@ impl<R: Row> simd::Op for Solve<'_, R> {
 
 /// The tables, for looking up.
 #[derive(Clone, Copy)]
-struct Reader<'a, R> {
+struct Reader<'a, R, B> {
+    bits: B,
     words: &'a [u64],
     salts: &'a [u64],
     shape: Shape,
     row: PhantomData<R>,
 }
 
-impl<R: Row> Probe for Reader<'_, R> {
+impl<R: Row, B: Bits> Probe for Reader<'_, R, B> {
     type Place = Place<R>;
 
     /// The shard of a hash, and the rest as the shard's salt makes it: this filter's geometry.
@@ -215,7 +217,8 @@ impl<R: Row> Probe for Reader<'_, R> {
 
     #[inline(always)]
     fn probe(&self, place: Place<R>) -> bool {
-        self.shape.agrees(self.words, place)
+        self.shape
+            .agrees::<R, B, true>(self.bits, self.words, place)
     }
 }
 
@@ -226,16 +229,44 @@ impl simd::Op for Lookup<'_> {
     type Out = bool;
 
     #[inline(always)]
-    fn run<B: simd::Bits>(self, _: B) -> bool {
+    fn run<B: Bits>(self, bits: B) -> bool {
         let Lookup(ribbon, hash) = self;
         if ribbon.salts.is_empty() {
             false
         } else if ribbon.shape.width == 64 {
-            let reader = ribbon.reader::<u64>();
+            let reader = ribbon.reader::<u64, B>(bits);
             reader.probe(reader.place(hash))
         } else {
-            let reader = ribbon.reader::<u128>();
+            let reader = ribbon.reader::<u128, B>(bits);
             reader.probe(reader.place(hash))
+        }
+    }
+}
+
+/// Many hashes to look up.
+struct LookupBatch<'a> {
+    ribbon: &'a Ribbon,
+    hashes: &'a [u64],
+    out: &'a mut [bool],
+}
+
+impl simd::Op for LookupBatch<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<B: Bits>(self, bits: B) {
+        let LookupBatch {
+            ribbon,
+            hashes,
+            out,
+        } = self;
+        let bytes = ribbon.size_in_bytes();
+        if ribbon.salts.is_empty() {
+            out.fill(false);
+        } else if ribbon.shape.width == 64 {
+            simd::probe_all(&ribbon.reader::<u64, B>(bits), bytes, hashes, out);
+        } else {
+            simd::probe_all(&ribbon.reader::<u128, B>(bits), bytes, hashes, out);
         }
     }
 }
@@ -248,27 +279,11 @@ impl Filter for Ribbon {
 
     fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
         let n = hashes.len().min(out.len());
-        let (hashes, out) = (&hashes[..n], &mut out[..n]);
-        let bytes = self.size_in_bytes();
-        if self.salts.is_empty() {
-            out.fill(false);
-        } else if self.shape.width == 64 {
-            let probe = self.reader::<u64>();
-            simd::dispatch(simd::Batch {
-                probe,
-                bytes,
-                hashes,
-                out,
-            });
-        } else {
-            let probe = self.reader::<u128>();
-            simd::dispatch(simd::Batch {
-                probe,
-                bytes,
-                hashes,
-                out,
-            });
-        }
+        simd::dispatch(LookupBatch {
+            ribbon: self,
+            hashes: &hashes[..n],
+            out: &mut out[..n],
+        });
     }
 
     /// The number of distinct keys.
@@ -287,7 +302,7 @@ impl Filter for Ribbon {
     #[inline(always)]
     fn prefetch(&self, hash: u64) {
         if !self.salts.is_empty() {
-            let reader = self.reader::<u64>();
+            let reader = self.reader::<u64, _>(Portable);
             reader.prefetch(reader.place(hash));
         }
     }

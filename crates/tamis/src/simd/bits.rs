@@ -1,11 +1,14 @@
-//! Instructions on the bits of a word that the compiler does not find by itself: the n-th one, and gathering bits.
+//! Instructions on the bits of a word that the compiler does not find by itself: the n-th one, gathering bits, and the
+//! parities of eight words at once.
 //!
 //! The compiler turns `count_ones` and shifts into BMI instructions where it may use them, but has no idiom for `pdep`
 //! and `pext`. So an operation that wants them takes a [`Bits`]: [`Bmi2`] exists only where the processor has them, and
-//! [`Portable`] answers the same by arithmetic. [`Avx512`] is [`Bmi2`] and compares [`Fields`] in a vector besides.
+//! AVX2 as well, and [`Portable`] answers the same by arithmetic. [`Avx512`] is [`Bmi2`] and compares [`Fields`] in a vector
+//! besides.
 
 use super::fields::{Compared, Fields};
 use super::gap::Gap;
+use super::parity::{self, Columns};
 
 /// The instructions of one level.
 pub(crate) trait Bits: Copy {
@@ -29,6 +32,19 @@ pub(crate) trait Bits: Copy {
     #[inline(always)]
     fn open<const N: usize>(self, block: &mut [u8; N], gap: Gap<'_>) {
         gap.open(block, |word, mask| self.gather(word, mask));
+    }
+
+    /// Whether the words of N blocks, under their masks and put together, have the parities that the bits of `expected`
+    /// say in the first `count` columns.
+    #[inline(always)]
+    fn agree<const N: usize>(
+        self,
+        blocks: [&Columns; N],
+        masks: [u64; N],
+        expected: u32,
+        count: usize,
+    ) -> bool {
+        parity::agree(blocks, masks, expected, count)
     }
 }
 
@@ -73,7 +89,8 @@ impl Bits for Portable {
     }
 }
 
-/// The instructions of BMI2; a value is the proof that the processor has them.
+/// The instructions of [`Level::V3`](super::Level::V3), BMI2 and AVX2 among them; a value is the proof that the processor has
+/// them.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bmi2(pub(super) ());
@@ -96,6 +113,18 @@ impl Bits for Bmi2 {
     fn open<const N: usize>(self, block: &mut [u8; N], gap: Gap<'_>) {
         // SAFETY: a `Bmi2` is only made at `Level::V3` and above, which have AVX2.
         unsafe { gap.open_avx2(block) }
+    }
+
+    #[inline(always)]
+    fn agree<const N: usize>(
+        self,
+        blocks: [&Columns; N],
+        masks: [u64; N],
+        expected: u32,
+        count: usize,
+    ) -> bool {
+        // SAFETY: a `Bmi2` is only made where the processor has AVX2, too.
+        unsafe { parity::agree_avx2(blocks, masks, expected, count) }
     }
 }
 
@@ -127,6 +156,17 @@ impl Bits for Avx512 {
     fn compare<const N: usize>(self, block: &[u8; N], fields: Fields, number: u64) -> Compared {
         // SAFETY: an `Avx512` is only made where the processor has AVX-512F, BW and VBMI.
         unsafe { fields.compare_avx512(block, number) }
+    }
+
+    #[inline(always)]
+    fn agree<const N: usize>(
+        self,
+        blocks: [&Columns; N],
+        masks: [u64; N],
+        expected: u32,
+        count: usize,
+    ) -> bool {
+        Bmi2(()).agree(blocks, masks, expected, count)
     }
 }
 

@@ -16,10 +16,12 @@
 mod bits;
 mod fields;
 mod gap;
+mod parity;
 
 pub(crate) use bits::{Bits, Portable};
 pub(crate) use fields::Fields;
 pub(crate) use gap::Gap;
+pub(crate) use parity::COLUMNS;
 
 use std::sync::atomic::{AtomicU8, Ordering};
 

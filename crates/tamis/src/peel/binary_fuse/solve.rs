@@ -17,10 +17,13 @@
 //! identifies a key is an exclusive or. That is why the bytes of a filter do not depend on the order in which its keys
 //! were given, on threads, or on where the keys were kept.
 
+use std::ops::Range;
+
 use crate::bits::{fastrange, mix64, unmix64};
 use crate::buf::{Buf, halves};
 use crate::error::NoMemory;
 use crate::peel::binary_fuse::{Fingerprint, Shape, fingerprint};
+use crate::peel::shards::room_for;
 use crate::simd;
 
 /// Keys that the index in a slot's word can tell apart.
@@ -105,29 +108,35 @@ impl Solver {
         let room = at_least(&mut self.room, (shape.slots() + 1).max(count as u64))?;
         for attempt in 0..SALTS {
             let salt = mix64(attempt);
-            let (hashes, ends) = match &mut keys {
+            let (hashes, ranges) = match &mut keys {
                 Keys::Whole(hashes) => {
                     let sorted = &mut room[..count];
-                    let ends = salt_and_sort(&[hashes], salt, shape, sorted);
+                    let ranges = salt_and_sort(&[hashes], salt, shape, sorted);
                     hashes.copy_from_slice(sorted);
-                    (&mut **hashes, ends)
+                    (&mut **hashes, ranges)
                 }
                 Keys::Parts(parts) => {
-                    let hashes = at_least(&mut self.hashes, count as u64)?;
-                    let hashes = &mut hashes[..count];
-                    let ends = salt_and_sort(parts, salt, shape, hashes);
-                    (hashes, ends)
+                    let each = room_for(count as u64, shape.segment_count);
+                    let roomy = (each * shape.segment_count).min(MOST_KEYS);
+                    let hashes = at_least(&mut self.hashes, roomy.max(count as u64))?;
+                    let spread = salt_and_spread(parts, salt, shape, &mut hashes[..roomy as usize]);
+                    let counted = || salt_and_sort(parts, salt, shape, &mut hashes[..count]);
+                    let ranges = spread.unwrap_or_else(counted);
+                    (hashes, ranges)
                 }
             };
             let (words, order) = halves(room).split_at_mut(shape.slots() as usize);
-            let peeled = peel::<ARITY>(hashes, &ends, shape, words, order);
+            let peeled = peel::<ARITY>(hashes, &ranges, shape, words, order);
             if peeled == count {
                 assign::<F, ARITY>(hashes, &order[..count], shape, table);
             }
-            let repeats = peeled != count && attempt == 0 && {
-                hashes.sort_unstable();
-                hashes.windows(2).any(|pair| pair[0] == pair[1])
-            };
+            let repeats = peeled != count
+                && attempt == 0
+                && ranges.into_iter().any(|range| {
+                    let hashes = &mut hashes[range];
+                    hashes.sort_unstable();
+                    hashes.windows(2).any(|pair| pair[0] == pair[1])
+                });
             if let Keys::Whole(hashes) = &mut keys {
                 for hash in &mut **hashes {
                     *hash = unmix64(*hash).wrapping_sub(salt);
@@ -144,8 +153,35 @@ impl Solver {
     }
 }
 
-/// Writes the salted hashes, ordered by their first segment, and returns where each segment's end.
-fn salt_and_sort(parts: &[&[u64]], salt: u64, shape: Shape, out: &mut [u64]) -> Vec<usize> {
+/// Writes the salted hashes, ordered by their first segment, and returns where each segment's are. Each segment gets an
+/// equal part of `out`; if one does not suffice, nothing is returned.
+fn salt_and_spread(
+    parts: &[&[u64]],
+    salt: u64,
+    shape: Shape,
+    out: &mut [u64],
+) -> Option<Vec<Range<usize>>> {
+    let segment = |hash: u64| fastrange(hash, shape.segment_count).0 as usize;
+    let room = out.len() / shape.segment_count as usize;
+    let starts = (0..shape.segment_count as usize).map(|segment| segment * room);
+    // Where the next hash of a segment goes, and where there is no more room.
+    let mut heads: Vec<[usize; 2]> = starts.map(|start| [start, start + room]).collect();
+    for part in parts {
+        for &hash in *part {
+            let hash = mix64(hash.wrapping_add(salt));
+            let [head, end] = &mut heads[segment(hash)];
+            if head == end {
+                return None;
+            }
+            out[*head] = hash;
+            *head += 1;
+        }
+    }
+    Some(heads.iter().map(|&[head, end]| end - room..head).collect())
+}
+
+/// The same without a gap, whatever the hashes: they are counted before.
+fn salt_and_sort(parts: &[&[u64]], salt: u64, shape: Shape, out: &mut [u64]) -> Vec<Range<usize>> {
     let segment = |hash: u64| fastrange(hash, shape.segment_count).0 as usize;
     let salted = |hash: u64| mix64(hash.wrapping_add(salt));
     let mut heads = vec![0usize; shape.segment_count as usize];
@@ -166,7 +202,11 @@ fn salt_and_sort(parts: &[&[u64]], salt: u64, shape: Shape, out: &mut [u64]) -> 
             *head += 1;
         }
     }
-    heads
+    let mut start = 0;
+    let ranges = heads
+        .iter()
+        .map(|&end| std::mem::replace(&mut start, end)..end);
+    ranges.collect()
 }
 
 /// Puts keys aside as far as possible and returns how many: the front of `order` names them, in the order in which they
@@ -187,7 +227,7 @@ fn salt_and_sort(parts: &[&[u64]], salt: u64, shape: Shape, out: &mut [u64]) -> 
 /// random; so `order` has one place more than there are slots.
 fn peel<const ARITY: usize>(
     hashes: &[u64],
-    ends: &[usize],
+    ranges: &[Range<usize>],
     shape: Shape,
     words: &mut [u32],
     order: &mut [u32],
@@ -195,17 +235,17 @@ fn peel<const ARITY: usize>(
     debug_assert!(hashes.len() as u64 <= MOST_KEYS);
     let length = shape.segment_length as usize;
     let (mut head, mut tail, mut peeled) = (0, 0, 0);
-    let (mut added, mut cleared) = (0, 0);
+    let mut cleared = 0;
     for segment in 0..words.len() / length {
         let first = segment * length;
         let complete = (first + length) as u32;
-        if let Some(&end) = ends.get(segment) {
+        if let Some(range) = ranges.get(segment) {
             // Memory is cleared just before its first use, not all at once: it is then in the caches.
             let reach = first + ARITY * length;
             words[cleared..reach].fill(0);
             cleared = reach;
             let mut seen = 0;
-            for (index, &hash) in (added..).zip(&hashes[added..end]) {
+            for (index, &hash) in (range.start..).zip(&hashes[range.clone()]) {
                 for (which, place) in (0..).zip(shape.places::<ARITY>(hash)) {
                     let word = &mut words[place as usize];
                     *word = word.wrapping_add(ONE) ^ entry(which, index);
@@ -215,7 +255,6 @@ fn peel<const ARITY: usize>(
             if seen & CROWDED != 0 {
                 return 0;
             }
-            added = end;
         }
         for (place, word) in (first as u32..).zip(&words[first..first + length]) {
             order[tail] = place;
@@ -287,10 +326,31 @@ mod tests {
         };
         let mut sorted = vec![0; hashes.len()];
         let unsalted: Vec<u64> = hashes.iter().map(|&hash| unmix64(hash)).collect();
-        let ends = salt_and_sort(&[&unsalted], 0, shape, &mut sorted);
+        let ranges = salt_and_sort(&[&unsalted], 0, shape, &mut sorted);
         let mut words = vec![u32::MAX; shape.slots() as usize];
         let mut order = vec![u32::MAX; shape.slots() as usize + 1];
-        peel::<3>(&sorted, &ends, shape, &mut words, &mut order)
+        peel::<3>(&sorted, &ranges, shape, &mut words, &mut order)
+    }
+
+    #[test]
+    fn hashes_are_spread_as_they_are_sorted_where_there_is_room() {
+        let shape = Shape::new(10_000, 3, 0);
+        let hashes: Vec<u64> = (0..10_000).collect();
+        let (first, second) = hashes.split_at(3000);
+        let mut sorted = vec![0; hashes.len()];
+        let ranges = salt_and_sort(&[first, second], 5, shape, &mut sorted);
+        let room = room_for(10_000, shape.segment_count) * shape.segment_count;
+        let mut spread = vec![u64::MAX; room as usize];
+        let apart = salt_and_spread(&[first, second], 5, shape, &mut spread).unwrap();
+        assert_eq!(ranges.len(), apart.len());
+        assert!(
+            ranges
+                .iter()
+                .zip(&apart)
+                .all(|(a, b)| sorted[a.clone()] == spread[b.clone()])
+        );
+        // One hash over and over is more than a segment has room for.
+        assert!(salt_and_spread(&[&[7; 10_000]], 5, shape, &mut spread).is_none());
     }
 
     #[test]

@@ -1,0 +1,164 @@
+//! The parity of words under masks, eight columns at a time: what a ribbon's lookup is made of.
+//!
+//! ```text
+//!  column      0           1           2           3         a lane of 64 bits each; columns 4 to 7 are a second vector
+//!  word      │ blocks' words AND their masks, together │     vpand, vpxor
+//!  nibbles   │ the two halves of each byte, together   │     vpsrlw, vpxor
+//!  parities  │ of each byte: 1 or 0, columns 4… 16 or 0 │    vpshufb; the two vectors become one: vpor
+//!  sums      │ of the bytes: bit 0, columns 4… bit 4    │    vpsadbw
+//!  expected  │ the result's bits moved there            │    vpsrlvq; vptest
+//! ```
+//!
+//! A byte's parity needs no carry, and eight of them add up to less than 16, so that two columns share a lane.
+
+use crate::bits::low_mask;
+
+/// Columns that are compared at once.
+pub(crate) const COLUMNS: usize = 8;
+
+/// The words of a block's columns.
+pub(crate) type Columns = [u64; COLUMNS];
+
+/// Whether the first `count` columns, of which there are less than 64, have the parities that `expected` says, one by
+/// one. Every level answers the same.
+#[inline(always)]
+pub(super) fn agree<const N: usize>(
+    blocks: [&Columns; N],
+    masks: [u64; N],
+    expected: u32,
+    count: usize,
+) -> bool {
+    let mut parities = 0;
+    for column in 0..COLUMNS {
+        let mut under = 0;
+        for (block, mask) in blocks.iter().zip(masks) {
+            under ^= block[column] & mask;
+        }
+        parities |= (under.count_ones() & 1) << column;
+    }
+    (parities ^ expected) & low_mask(count.min(COLUMNS) as u32) as u32 == 0
+}
+
+/// Which bits of the sums count where there are so many columns: all from eight on. As many as the low six bits of a
+/// number can say, which is cheaper than to compare.
+#[cfg(target_arch = "x86_64")]
+static COUNTED: [[u64; 4]; 64] = {
+    let mut all = [[0; 4]; 64];
+    let mut count = 0;
+    while count < 64 {
+        let mut column = 0;
+        while column < count && column < COLUMNS {
+            all[count][column % 4] |= 1 << (column / 4 * 4);
+            column += 1;
+        }
+        count += 1;
+    }
+    all
+};
+
+/// The same with AVX2.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+#[inline]
+pub(super) fn agree_avx2<const N: usize>(
+    blocks: [&Columns; N],
+    masks: [u64; N],
+    expected: u32,
+    count: usize,
+) -> bool {
+    use std::arch::x86_64::*;
+    let (mut low, mut high) = (_mm256_setzero_si256(), _mm256_setzero_si256());
+    for (block, mask) in blocks.into_iter().zip(masks) {
+        let mask = _mm256_set1_epi64x(mask as i64);
+        let from = block.as_ptr().cast::<__m256i>();
+        // SAFETY: the block has 64 bytes, and 32 are read from its start and from its middle.
+        let (near, far) = unsafe { (_mm256_loadu_si256(from), _mm256_loadu_si256(from.add(1))) };
+        low = _mm256_xor_si256(low, _mm256_and_si256(near, mask));
+        high = _mm256_xor_si256(high, _mm256_and_si256(far, mask));
+    }
+    let half = _mm256_set1_epi8(15);
+    let halves = |x| _mm256_and_si256(_mm256_xor_si256(x, _mm256_srli_epi16::<4>(x)), half);
+    // The parities of 0 to 15, twice.
+    let odd = _mm256_broadcastsi128_si256(_mm_setr_epi8(
+        0, 1, 1, 0, 1, 0, 0, 1, 1, 0, 0, 1, 0, 1, 1, 0,
+    ));
+    let odd_high = _mm256_broadcastsi128_si256(_mm_setr_epi8(
+        0, 16, 16, 0, 16, 0, 0, 16, 16, 0, 0, 16, 0, 16, 16, 0,
+    ));
+    let low = _mm256_shuffle_epi8(odd, halves(low));
+    let high = _mm256_shuffle_epi8(odd_high, halves(high));
+    let sums = _mm256_sad_epu8(_mm256_or_si256(low, high), _mm256_setzero_si256());
+    let lanes = _mm256_setr_epi64x(0, 1, 2, 3);
+    let expected = _mm256_srlv_epi64(_mm256_set1_epi64x(i64::from(expected)), lanes);
+    let counted = COUNTED[count % COUNTED.len()].as_ptr().cast();
+    // SAFETY: each has 32 bytes.
+    let counted = unsafe { _mm256_loadu_si256(counted) };
+    let wrong = _mm256_and_si256(_mm256_xor_si256(sums, expected), counted);
+    let right = _mm256_cmpeq_epi64(wrong, _mm256_setzero_si256());
+    _mm256_movemask_pd(_mm256_castsi256_pd(right)) == 15
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bits::mix64;
+    use crate::simd::{Bits, Op, dispatch};
+
+    struct Agree<'a, const N: usize>([&'a Columns; N], [u64; N], u32, usize);
+    impl<const N: usize> Op for Agree<'_, N> {
+        type Out = bool;
+        #[inline(always)]
+        fn run<B: Bits>(self, bits: B) -> bool {
+            bits.agree(self.0, self.1, self.2, self.3)
+        }
+    }
+
+    /// One bit of a word after the other.
+    fn by_the_bit<const N: usize>(blocks: [&Columns; N], masks: [u64; N], column: usize) -> u32 {
+        let bits = (0..64).flat_map(|bit| (0..N).map(move |block| (block, bit)));
+        let one =
+            |&(block, bit): &(usize, u32)| blocks[block][column] & masks[block] & 1 << bit != 0;
+        bits.filter(one).count() as u32 % 2
+    }
+
+    fn levels_agree<const N: usize>() {
+        for i in 0..3000u64 {
+            let word = |j: u64| match (i + j) % 5 {
+                0 => 0,
+                1 => u64::MAX,
+                2 => 1 << (mix64(i ^ j << 32) % 64),
+                _ => mix64(i ^ j << 32),
+            };
+            let held: [Columns; N] =
+                std::array::from_fn(|n| std::array::from_fn(|c| word((n * COLUMNS + c) as u64)));
+            let (blocks, masks) = (
+                held.each_ref(),
+                std::array::from_fn(|n| word(1000 + n as u64)),
+            );
+            let parities = (0..COLUMNS)
+                .map(|c| by_the_bit(blocks, masks, c) << c)
+                .sum::<u32>();
+            for count in (0..=33).chain([63]) {
+                // Right but for one bit, or for none; what is beyond the columns says nothing.
+                for wrong in 0..=COLUMNS {
+                    let beyond = u32::MAX << count.min(COLUMNS);
+                    let expected = parities ^ (1 << wrong) ^ mix64(i) as u32 & beyond;
+                    let right = wrong >= count || wrong == COLUMNS;
+                    assert_eq!(
+                        agree(blocks, masks, expected, count),
+                        right,
+                        "{count} {wrong}"
+                    );
+                    assert_eq!(dispatch(Agree(blocks, masks, expected, count)), right);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn all_levels_see_the_same_parities() {
+        levels_agree::<1>();
+        levels_agree::<2>();
+        levels_agree::<3>();
+    }
+}
