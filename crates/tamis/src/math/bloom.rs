@@ -552,10 +552,12 @@ pub fn two_choice_size(fpr: f64) -> Option<(f64, u32)> {
         let growth = fewer_new_bits(k);
         (0..PARTS).map(|i| step / growth(middle(i))).sum::<f64>()
     };
-    let (most, k) = (1..=MAX_K)
-        .rev()
-        .map(|k| (keys_per_bit(k), k))
-        .max_by(|a, b| a.0.total_cmp(&b.0))?;
+    // It rises to the best k and falls from there.
+    let (mut most, mut k) = (keys_per_bit(1), 1);
+    while k < MAX_K && keys_per_bit(k + 1) > most {
+        k += 1;
+        most = keys_per_bit(k);
+    }
     // That sum is nearly right.
     let size = least_size_near(0.999 / most, 1.002, fpr, |size| two_choice_fpr(size, k))?;
     Some((size, k))
