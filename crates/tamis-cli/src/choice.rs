@@ -1,6 +1,10 @@
 //! Making a filter from hashes, of the kind asked for or of one that suits.
 
+use std::str::FromStr;
+
 use tamis::{AnyFilter, BuildError, BuildErrorKind, Config, Hashing, Keyed, Spill, Spilled};
+
+use crate::failure::Failure;
 
 /// The binary fuse filters by their width in bits: the rate is ½ to the power of it. They can be built from hashes on
 /// disk.
@@ -24,6 +28,51 @@ pub(crate) const ENDLESS: &str = "scalable";
 pub(crate) const WINDOWED: &str = "sliding";
 /// For so many keys and some more: it never refuses one.
 pub(crate) const CAPPED: &str = "bloom";
+
+/// What --kind takes: a kind and its parameters, among which --fpr and --capacity may be.
+#[derive(Clone)]
+pub(crate) struct KindArg {
+    config: Config,
+    names_fpr: bool,
+    names_capacity: bool,
+}
+
+impl FromStr for KindArg {
+    type Err = BuildError;
+
+    fn from_str(text: &str) -> Result<KindArg, BuildError> {
+        let params = text.split_once(':').map_or(text, |(_, params)| params);
+        let pairs = params.split(',').filter_map(|pair| pair.split_once('='));
+        let names = |asked| pairs.clone().any(|(name, _)| name.trim() == asked);
+        Ok(KindArg {
+            config: text.parse()?,
+            names_fpr: names("fpr"),
+            names_capacity: names("capacity"),
+        })
+    }
+}
+
+impl KindArg {
+    /// The configuration, with the options beside --kind. What is given in both ways is refused: neither is the word that
+    /// counts.
+    pub(crate) fn with(&self, fpr: Option<f64>, capacity: Option<u64>) -> Result<Config, Failure> {
+        let twice = |what| Failure::usage(what, "given by --kind, too; leave one of the two out");
+        let mut config = self.config.clone();
+        if let Some(fpr) = fpr {
+            config = config.fpr(fpr);
+            if self.names_fpr {
+                return Err(twice("--fpr"));
+            }
+        }
+        if let Some(capacity) = capacity {
+            config = config.capacity(capacity);
+            if self.names_capacity {
+                return Err(twice("--capacity"));
+            }
+        }
+        Ok(config)
+    }
+}
 
 /// Refuses at once, before any key is read, what no set of keys could make possible.
 pub(crate) fn check(config: &Config) -> Result<(), BuildError> {

@@ -156,6 +156,26 @@ fn a_rate_that_is_none_is_refused_before_reading() {
 }
 
 #[test]
+fn what_is_given_twice_is_refused() {
+    let room = Room::new();
+    for (kind, option, value) in [
+        ("bloom:fpr=0.1", "--fpr", "0.01"),
+        ("bloom:k=3, fpr = 0.01", "--fpr", "0.01"),
+        ("fpr=0.1", "--fpr", "0.01"),
+        ("bloom:capacity=7", "--capacity", "9"),
+    ] {
+        let args = ["build", "-o", "f", "--kind", kind, option, value];
+        room.feed(b"a\n", args)
+            .exits(2)
+            .complains(&[option, "--kind"]);
+    }
+    assert!(room.names().is_empty());
+    let each_once = ["--kind", "bloom:k=3,fpr=0.1", "--capacity", "9", "-o", "f"];
+    let args = ["build"].iter().chain(&each_once);
+    room.feed(b"a\n", args).exits(0);
+}
+
+#[test]
 fn a_capacity_beyond_reach_is_refused_at_once_for_every_kind() {
     let room = Room::new();
     let capacity = u64::MAX.to_string();

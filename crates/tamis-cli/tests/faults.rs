@@ -562,3 +562,128 @@ fn a_secret_without_end_is_refused() {
         .exits(2)
         .complains(&["/dev/zero: ", "32 hexadecimal"]);
 }
+
+/// At each call by which a file is made or changed the program is killed, or the call fails: the file that it was to
+/// replace is the old one or the new one, whole. What a killed program leaves has a random name and is in nobody's way; it
+/// is not removed by the next, which cannot know whether a living one writes it.
+#[cfg(target_os = "linux")]
+#[test]
+fn whatever_call_fails_the_file_is_the_old_one_or_the_new_one() {
+    use std::os::unix::process::ExitStatusExt;
+    let room = Room::new();
+    let shim = room.path("strike.so");
+    let compiled = Process::new("cc")
+        .args(["-shared", "-fPIC", "-o"])
+        .arg(&shim)
+        .arg(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/tests/common/strike.c"
+        ))
+        .status();
+    assert!(compiled.unwrap().success(), "a Rust toolchain links by cc");
+    room.put("keys", numbers(0..100_000));
+    room.put("more", numbers(100_000..100_100));
+    let made = ["--kind", "cuckoo", "--capacity", "110000"];
+    room.filter("old", 0..10, &made);
+    room.filter("new", 0..100_000, &made);
+    room.filter("added", 0..100_000, &made);
+    room.run(["add", "added", "more"]).exits(0);
+    let build = [&["build", "keys", "-o", "f", "--force"][..], &made].concat();
+    let add = vec!["add", "f", "more"];
+    for (args, old, new) in [(build, "old", "new"), (add, "new", "added")] {
+        let (old, new) = (room.get(old), room.get(new));
+        let mut calls = 200;
+        // EIO and ENOSPC.
+        for error in [None, Some("5"), Some("28")] {
+            let (mut kept, mut replaced) = (0, 0);
+            for call in 1..=calls {
+                room.put("f", &old);
+                let mut command = Process::new(cargo_bin!("tamis"));
+                command.args(&args).current_dir(room.0.path());
+                command.env("LD_PRELOAD", &shim);
+                command.env("STRIKE_AT", call.to_string());
+                command.envs(error.map(|error| ("STRIKE_BY", error)));
+                let ran = command.output().unwrap();
+                let what = format!("{args:?}, call {call}, {error:?}: {ran:?}");
+                let left = room.get("f");
+                assert!(left == old || left == new, "half a file after {what}");
+                match (ran.status.code(), ran.status.signal()) {
+                    (Some(0), _) => assert!(left == new, "{what}"),
+                    (Some(4), _) | (None, Some(9)) => {}
+                    _ => panic!("{what}"),
+                }
+                if ran.status.success() && error.is_none() {
+                    // So many were not enough to strike one.
+                    calls = call - 1;
+                    break;
+                }
+                *(if left == old {
+                    &mut kept
+                } else {
+                    &mut replaced
+                }) += 1;
+                if error.is_some() {
+                    // One may stay where its removal is what failed.
+                    let names = room.names().into_iter();
+                    let left: Vec<_> = names.filter(|name| name.ends_with(".tmp")).collect();
+                    assert!(left.len() <= 1, "{what}");
+                    for name in left {
+                        fs::remove_file(room.path(&name)).unwrap();
+                    }
+                }
+            }
+            assert!(
+                calls < 200 && kept > 3 && replaced > 0,
+                "{args:?}: {kept}, {replaced}"
+            );
+            if error.is_none() {
+                // What killed ones left behind is in nobody's way.
+                let names = room.names().into_iter();
+                let left: Vec<_> = names.filter(|name| name.ends_with(".tmp")).collect();
+                assert!(!left.is_empty());
+                room.put("f", &old);
+                room.run(&args).exits(0);
+                assert!(room.get("f") == new);
+                for name in left {
+                    fs::remove_file(room.path(&name)).unwrap();
+                }
+            }
+        }
+    }
+}
+
+/// The program reads filters whole: what becomes of the file afterwards cannot end it, as it could where it is mapped.
+#[cfg(unix)]
+#[test]
+fn a_filter_that_is_cut_or_replaced_while_it_is_used_answers_on() {
+    use std::io::Write;
+    let room = Room::new();
+    room.filter("f", 0..200_000, &["--kind", "bloom"]);
+    room.filter("other", 0..10, &["--kind", "bloom"]);
+    for cut in [true, false] {
+        let mut child = room.spawn(["check", "f", "-"]);
+        let mut input = child.stdin.take().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let (half, rest) = (numbers(0..100_000), numbers(100_000..200_000));
+        let first = thread::spawn(move || {
+            input.write_all(&half).unwrap();
+            input
+        });
+        // Whoever answers has read the filter.
+        assert_eq!(lines.next().unwrap().unwrap(), "0");
+        if cut {
+            File::options()
+                .write(true)
+                .open(room.path("f"))
+                .and_then(|file| file.set_len(100))
+                .unwrap();
+        } else {
+            fs::copy(room.path("other"), room.path("f")).unwrap();
+        }
+        let second = thread::spawn(move || first.join().unwrap().write_all(&rest).unwrap());
+        assert_eq!(lines.count(), 199_999);
+        second.join().unwrap();
+        assert!(child.wait().unwrap().success());
+        room.filter("f", 0..200_000, &["--kind", "bloom"]);
+    }
+}

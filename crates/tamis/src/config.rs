@@ -256,6 +256,35 @@ impl Config {
         Ok((keys, self.fpr))
     }
 
+    /// The size that a kind finds for the rate. Where it finds none the rate is refused, and the lowest of three digits
+    /// for which it finds one is advised: asked for as printed, it is reached.
+    pub(crate) fn sized<F: Kind, S>(
+        &self,
+        size: impl Fn(f64) -> Option<S>,
+    ) -> Result<S, BuildError> {
+        if let Some(size) = size(self.fpr) {
+            return Ok(size);
+        }
+        // 1.00e-19, below what a hash can promise, to 0.999; a quotient of whole numbers is rounded as their text is.
+        let rate = |i: u32| f64::from(100 + i % 900) / 10f64.powi(21 - (i / 900) as i32);
+        let (mut low, mut high) = (0, 19 * 900 - 1);
+        // Above 0.999 a filter is refused for being too small for its keys, and nothing higher does.
+        while high - low > 1 && self.fpr < rate(high) {
+            let middle = (low + high) / 2;
+            if rate(middle) > self.fpr && size(rate(middle)).is_some() {
+                high = middle;
+            } else {
+                low = middle;
+            }
+        }
+        Err(BuildErrorKind::Unreachable {
+            kind: F::NAME,
+            fpr: self.fpr,
+            least: rate(high),
+        }
+        .into())
+    }
+
     /// The parameter `bits`, within limits: what the rate needs where it is left to the kind, and never less. `needed` is
     /// `None`, or above the limits, where no width within them has the rate; `least` is the rate of the greatest.
     pub(crate) fn bits<F: Kind>(

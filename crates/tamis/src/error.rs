@@ -133,13 +133,13 @@ pub enum BuildErrorKind {
         /// The lowest rate that can be promised: 16·n/2⁶⁴.
         least: f64,
     },
-    /// This kind cannot reach this rate; `least` is the lowest that it offers.
+    /// This kind cannot reach this rate; `least`, asked for as it is printed, it can.
     Unreachable {
         /// The kind's name.
         kind: &'static str,
         /// The rate that was asked for.
         fpr: f64,
-        /// The lowest rate that the kind offers here.
+        /// The lowest rate that the kind offers here, or the lowest of three digits.
         least: f64,
     },
     /// A parameter has a value that the kind does not take.

@@ -1,5 +1,6 @@
 //! Properties that hold for any input: operations against a model, configurations as text, and the decoder on bytes that
-//! no writer produced. What the decoder accepts is judged by the fuzz target's own body.
+//! no writer produced. What the decoder accepts is judged by the fuzz target's own body. At the end, what an adversary who
+//! chooses keys can do, and that a secret stops it.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "../../../fuzz/src/lib.rs"]
@@ -17,7 +18,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use tamis::testing::repair_checksums;
-use tamis::{AnyFilter, BuildErrorKind, Config, Filter, KINDS, Keyed, KindInfo};
+use tamis::{
+    AnyFilter, Bloom, BuildErrorKind, Config, Cuckoo, Filter, Hashing, KINDS, Keyed, KindInfo, math,
+};
 
 use support::{assert_len, bytes, config, hash, hashes, made, must, promised};
 
@@ -314,4 +317,63 @@ proptest! {
         repair_checksums(&mut file);
         fuzz::try_open(&file);
     }
+}
+
+/// Hits among 200 000 keys that are in no filter of these tests, and how many are in order at a rate.
+fn strangers<F: Filter>(filter: &Keyed<F>, fpr: f64) -> (u64, u64) {
+    let queries = 200_000;
+    let hits = (0..queries).filter(|i| filter.contains(&(1u64 << 40 | i)));
+    let (_, most) = math::binomial_interval(queries, fpr, 1e-9);
+    (hits.count() as u64, most)
+}
+
+/// Whoever knows the hash inserts only keys that set new bits, and the filter errs three times as often and more. Under a
+/// secret the same keys are as good as any others.
+#[test]
+fn a_known_hash_can_be_polluted_and_a_secret_one_cannot() {
+    let (n, fpr) = (500, 0.01);
+    let config = Config::new(n).fpr(fpr);
+    let mut known = Keyed::<Bloom>::new(&config).unwrap();
+    let mut chosen = Vec::new();
+    for key in 0u64.. {
+        let mut with = known.clone();
+        with.insert(&key).unwrap();
+        let new = with.filter().ones() - known.filter().ones();
+        if new == u64::from(known.filter().k()) {
+            known = with;
+            chosen.push(key);
+        }
+        if chosen.len() as u64 == n {
+            break;
+        }
+    }
+    let (hits, _) = strangers(&known, fpr);
+    assert!(hits as f64 > 3.0 * fpr * 200_000.0, "{hits}");
+    let hashing = Hashing::secret([7; 16]);
+    let secret = Keyed::<Bloom>::build_with(&config, hashing, chosen).unwrap();
+    let (hits, most) = strangers(&secret, fpr);
+    assert!(hits <= most, "{hits} hits, {most} are in order");
+}
+
+/// Whoever knows the hash finds strangers that the filter takes for members, and has members removed in their names. Under
+/// a secret these strangers are found at the filter's rate, and no more.
+#[test]
+fn a_known_hash_lets_members_be_removed_and_a_secret_one_does_not() {
+    let members: Vec<u64> = (0..10_000).collect();
+    let config = Config::new(10_000).fpr(0.001);
+    let mut known = Keyed::<Cuckoo>::build(&config, members.iter().copied()).unwrap();
+    let absent = 1u64 << 32..(1 << 32) + 1_000_000;
+    let found: Vec<u64> = absent.filter(|key| known.contains(key)).collect();
+    assert!(found.len() > 200, "{}", found.len());
+    for key in &found {
+        known.remove(key);
+    }
+    let lost = members.iter().filter(|key| !known.contains(*key)).count();
+    assert!(lost > 100, "{lost}");
+
+    let hashing = Hashing::secret([7; 16]);
+    let secret = Keyed::<Cuckoo>::build_with(&config, hashing, members).unwrap();
+    let hits = found.iter().filter(|key| secret.contains(*key)).count() as u64;
+    let (_, most) = math::binomial_interval(found.len() as u64, 0.001, 1e-9);
+    assert!(hits <= most, "{hits} of {}", found.len());
 }

@@ -9,9 +9,10 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use tamis::{AnyFilter, Config, Filter, Hashing, KINDS, KindInfo};
 
+use crate::choice::{self, KindArg};
 use crate::failure::{self, Failure};
 use crate::input::{InputArgs, Source, read_stdin_once};
-use crate::{choice, output};
+use crate::output;
 
 /// Measure kinds of filters on your own keys
 ///
@@ -34,7 +35,7 @@ pub(crate) struct Args {
 
     /// A kind to measure, with its parameters if any; may be repeated [default: all]
     #[arg(short, long)]
-    kind: Vec<Config>,
+    kind: Vec<KindArg>,
 
     /// The false-positive rate [default: 0.01]
     #[arg(short = 'e', long, value_name = "RATE", allow_negative_numbers = true)]
@@ -81,17 +82,18 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
 
 /// What to measure: all kinds, or those that are named; each checked before any key is read.
 fn configs(args: &Args) -> Result<Vec<Config>, Failure> {
-    let all = KINDS
-        .iter()
-        .map(|kind: &KindInfo| Config::new(0).of_kind(kind.name));
-    let mut configs = match args.kind.is_empty() {
-        true => all.collect(),
-        false => args.kind.clone(),
+    let of_kind = |kind: &KindInfo| {
+        let config = Config::new(0).of_kind(kind.name);
+        args.fpr.map_or(config.clone(), |fpr| config.fpr(fpr))
     };
-    for config in &mut configs {
-        if let Some(fpr) = args.fpr {
-            *config = config.clone().fpr(fpr);
+    let configs: Vec<Config> = match args.kind.is_empty() {
+        true => KINDS.iter().map(of_kind).collect(),
+        false => {
+            let named = args.kind.iter().map(|kind| kind.with(args.fpr, None));
+            named.collect::<Result<_, _>>()?
         }
+    };
+    for config in &configs {
         if config.kind().is_none() {
             return Err(Failure::usage(
                 "--kind",

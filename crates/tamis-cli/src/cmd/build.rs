@@ -5,15 +5,16 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde_json::json;
-use tamis::{BuildError, BuildErrorKind, Config, Filter, Hashing};
+use tamis::{BuildError, BuildErrorKind, Filter, Hashing};
 
+use crate::choice::{self, KindArg};
 use crate::failure::{self, Failure};
 use crate::gather::Gather;
 use crate::input::{Files, InputArgs};
 use crate::progress::Progress;
 use crate::secret::Secret;
 use crate::target::{self, Target};
-use crate::{choice, output, units};
+use crate::{output, units};
 
 /// Make a filter of a list of keys
 ///
@@ -57,7 +58,7 @@ pub(crate) struct Args {
 
     /// The kind of filter, with its parameters if any: kind:param=value,… (see `tamis kinds`) [default: by the rate]
     #[arg(short, long, default_value = "", hide_default_value = true)]
-    kind: Config,
+    kind: KindArg,
 
     /// The false-positive rate at capacity [default: 0.01]
     #[arg(short = 'e', long, value_name = "RATE", value_parser = fpr, allow_negative_numbers = true)]
@@ -119,13 +120,7 @@ fn fpr(text: &str) -> Result<f64, String> {
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let mut config = args.kind.clone();
-    if let Some(fpr) = args.fpr {
-        config = config.fpr(fpr);
-    }
-    if let Some(capacity) = args.capacity {
-        config = config.capacity(capacity);
-    }
+    let config = args.kind.with(args.fpr, args.capacity)?;
     choice::check(&config).map_err(|e| Failure::build("--kind", &e))?;
     let target = Target::of(&args.output, args.force, args.json)?;
     let files = Files::new(&args.keys)?;

@@ -1,5 +1,6 @@
 //! `tamis fold`: a filter that turned out too large is shrunk, without its keys.
 
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -46,6 +47,10 @@ pub(crate) struct Args {
     #[command(flatten)]
     secret: SecretArgs,
 
+    /// Tell what was made also where standard error is no terminal
+    #[arg(long)]
+    verbose: bool,
+
     /// Tell what was made as JSON on standard output
     #[arg(long)]
     json: bool,
@@ -86,7 +91,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
             "fpr": fpr,
             "fpr_before": keyed.filter().fpr(),
         }))?;
-    } else {
+    }
+    if args.verbose || io::stderr().is_terminal() {
         failure::say(&format!(
             "{}: halved {halves} times, from {} to {} bytes; false positives {}, before {}",
             target.name(),

@@ -1,5 +1,6 @@
 //! `tamis merge`: several filters become one.
 
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -9,7 +10,7 @@ use tamis::Filter;
 use crate::failure::{self, Failure};
 use crate::input::{Source, read_stdin_once};
 use crate::secret::SecretArgs;
-use crate::target::Target;
+use crate::target::{self, Target};
 use crate::{health, output};
 
 /// Unite filters: the result holds every key of each
@@ -39,6 +40,10 @@ pub(crate) struct Args {
     #[command(flatten)]
     secret: SecretArgs,
 
+    /// Tell what was made also where standard error is no terminal
+    #[arg(long)]
+    verbose: bool,
+
     /// Tell what was made as JSON on standard output
     #[arg(long)]
     json: bool,
@@ -59,6 +64,14 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         union.merge(&other).map_err(|e| Failure::usage(name, e))?;
     }
     target.write(&union)?;
+    if args.verbose || io::stderr().is_terminal() {
+        let summary = target::summary(&union);
+        let united = args.filters.len();
+        failure::say(&format!(
+            "{}: {united} filters united; {summary}",
+            target.name()
+        ));
+    }
     let warnings = health::warnings(&union);
     for warning in &warnings {
         failure::say(&format!("{}: warning: {warning}", target.name()));

@@ -81,6 +81,17 @@ fn what_cannot_be_measured_is_told_apart() {
         (&["bench", "keys.txt", "--kind", "cukoo"][..], 2),
         (&["bench", "keys.txt", "--kind", "binary_fuse8:fpr=1e-7"], 2),
         (&["bench", "keys.txt", "--fpr", "0"], 2),
+        (
+            &[
+                "bench",
+                "keys.txt",
+                "--fpr",
+                "0.1",
+                "--kind",
+                "bloom:fpr=0.1",
+            ],
+            2,
+        ),
         (&["bench", "keys.txt", "--kind", "fpr=0.1"], 2),
         (&["bench", "whole"], 2),
         (&["bench", "-"], 2),

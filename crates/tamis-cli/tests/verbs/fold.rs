@@ -49,9 +49,9 @@ fn a_rate_says_how_far_to_go() {
     assert!(strict["fpr"].as_f64().unwrap() <= 1e-9 || strict["halved"] == 0);
     assert!(loose["halved"].as_u64() > strict["halved"].as_u64());
     assert!(loose["fpr"].as_f64().unwrap() <= 0.02, "{loose}");
-    let said = room
-        .run(["fold", "large", "-o", "small", "--force"])
-        .exits(0);
+    let fold = ["fold", "large", "-o", "small", "--force"];
+    room.run(fold).exits(0).prints("").says_nothing();
+    let said = room.run(fold.iter().chain(&["--verbose"])).exits(0);
     said.prints("").says(&["halved 1 times"]);
 }
 

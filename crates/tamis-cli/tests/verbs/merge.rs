@@ -41,6 +41,18 @@ fn a_union_goes_to_a_pipe_too_and_warns_where_it_is_too_full() {
 }
 
 #[test]
+fn what_was_made_is_told_when_asked() {
+    let room = Room::new();
+    room.filter("a", 0..1000, &["--kind", "bloom", "--capacity", "2000"]);
+    room.filter("b", 1000..2000, &["--kind", "bloom", "--capacity", "2000"]);
+    let merge = ["merge", "a", "b", "-o", "f", "--force"];
+    room.run(merge).exits(0).prints("").says_nothing();
+    let said = room.run(merge.iter().chain(&["--verbose"])).exits(0);
+    said.prints("")
+        .says(&["f: 2 filters united; bloom, 2000 keys"]);
+}
+
+#[test]
 fn exit_codes() {
     let room = Room::new();
     room.filter("a", 0..1000, &["--kind", "bloom"]);

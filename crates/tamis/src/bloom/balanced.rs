@@ -295,25 +295,19 @@ impl Kind for Balanced {
     const SOURCE: &'static str = "bloom/balanced.rs";
 
     fn build(config: &Config, hashes: &mut [u64]) -> Result<Balanced, BuildError> {
-        let (keys, fpr) = config.check::<Balanced>(hashes)?;
-        let unreachable = |least| {
-            let kind = Balanced::NAME;
-            BuildError::from(BuildErrorKind::Unreachable { kind, fpr, least })
-        };
-        let size = math::balanced_size(fpr, BLOCK_BITS, OVERFLOW);
-        let Some((bits_per_key, k, cap)) = size.filter(|size| size.2 <= MOST_CAP) else {
-            return Err(unreachable(16.0 * floor(1.0)));
-        };
+        let (keys, _) = config.check::<Balanced>(hashes)?;
         let keys = keys.max(1) as f64;
-        let blocks = (keys * bits_per_key / f64::from(BLOCK_BITS)).ceil();
+        let (blocks, k, cap) = config.sized::<Balanced, _>(|fpr| {
+            let (bits_per_key, k, cap) = math::balanced_size(fpr, BLOCK_BITS, OVERFLOW)?;
+            let blocks = (keys * bits_per_key / f64::from(BLOCK_BITS)).ceil();
+            // Beyond this the low half of the hash decides more of the rate than sizing allows for.
+            let least = 16.0 * floor(keys / blocks);
+            let reached = fpr >= least || blocks > MOST_BLOCKS as f64;
+            (reached && cap <= MOST_CAP).then_some((blocks, k, cap))
+        })?;
         if blocks > MOST_BLOCKS as f64 {
             let (unit, needed, most) = ("blocks", blocks, MOST_BLOCKS);
             return Err(BuildErrorKind::TooLarge { unit, needed, most }.into());
-        }
-        // Beyond this the low half of the hash decides more of the rate than sizing allows for.
-        let least = 16.0 * floor(keys / blocks);
-        if fpr < least {
-            return Err(unreachable(least));
         }
         let mut filter = Balanced {
             words: Buf::zeroed(blocks as u64 * WORDS as u64)?,

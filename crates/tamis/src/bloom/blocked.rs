@@ -210,35 +210,24 @@ impl Kind for Blocked {
     }];
 
     fn build(config: &Config, hashes: &mut [u64]) -> Result<Blocked, BuildError> {
-        let (keys, fpr) = config.check::<Blocked>(hashes)?;
+        let (keys, _) = config.check::<Blocked>(hashes)?;
         let expected = "a whole number from 1 to 24";
-        let k = match config.param::<u32>("k", expected)? {
+        let given = match config.param::<u32>("k", expected)? {
             Some(k) if !(1..=MOST_K).contains(&k) => {
                 return Err(BuildError::parameter("k", k, expected));
             }
-            given => given.or(math::blocked_size(fpr, BLOCK_BITS).map(|(_, k)| k)),
+            given => given,
         };
-        let least_of = |k: u32| {
-            let blocks = keys.max(1) as f64 * math::MAX_BITS_PER_KEY / f64::from(BLOCK_BITS);
-            math::blocked_fpr_exact(blocks as u64, BLOCK_BITS, keys.max(1), k)
-        };
-        let unreachable = |least| {
-            let kind = Blocked::NAME;
-            BuildError::from(BuildErrorKind::Unreachable { kind, fpr, least })
-        };
-        let blocks = k.and_then(|k| math::blocked_blocks(keys, fpr, BLOCK_BITS, k));
-        let (Some(k), Some(blocks)) = (k, blocks) else {
-            let least = floor(1.0).max(least_of(k.unwrap_or(MOST_K)));
-            return Err(unreachable(16.0 * least));
-        };
+        let (blocks, k) = config.sized::<Blocked, _>(|fpr| {
+            let k = given.or_else(|| Some(math::blocked_size(fpr, BLOCK_BITS)?.1))?;
+            let blocks = math::blocked_blocks(keys, fpr, BLOCK_BITS, k)?;
+            // Beyond this the low half of the hash decides more of the rate than sizing allows for.
+            let least = 16.0 * floor(keys as f64 / blocks as f64);
+            (fpr >= least || blocks > MOST_BLOCKS).then_some((blocks, k))
+        })?;
         if blocks > MOST_BLOCKS {
             let (unit, needed, most) = ("blocks", blocks as f64, MOST_BLOCKS);
             return Err(BuildErrorKind::TooLarge { unit, needed, most }.into());
-        }
-        // Beyond this the low half of the hash decides more of the rate than sizing allows for.
-        let least = 16.0 * floor(keys as f64 / blocks as f64);
-        if fpr < least {
-            return Err(unreachable(least));
         }
         let mut filter = Blocked {
             words: Buf::zeroed(blocks * WORDS as u64)?,

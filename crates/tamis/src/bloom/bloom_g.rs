@@ -288,7 +288,7 @@ impl Kind for BloomG {
     ];
 
     fn build(config: &Config, hashes: &mut [u64]) -> Result<BloomG, BuildError> {
-        let (keys, fpr) = config.check::<BloomG>(hashes)?;
+        let (keys, _) = config.check::<BloomG>(hashes)?;
         let given = |name: &str, expected: &str, good: &dyn Fn(u32) -> bool| match config
             .param::<u32>(name, expected)?
         {
@@ -303,17 +303,10 @@ impl Kind for BloomG {
         .unwrap_or(2);
         let expected = format!("a whole number from {g}, which is g, to 32");
         let k = given("k", &expected, &|k| (g..=MOST_K).contains(&k))?;
-        let size = match k {
+        let (words, k) = config.sized::<BloomG, _>(|fpr| match k {
             Some(k) => math::bloom_g_words(keys, fpr, word_bits, k, g).map(|words| (words, k)),
             None => math::bloom_g_size(keys, fpr, word_bits, g),
-        };
-        let Some((words, k)) = size else {
-            let most = keys.max(1) as f64 * math::MAX_BITS_PER_KEY / f64::from(word_bits);
-            let rate = |k| math::bloom_g_fpr(most as u64, word_bits, keys.max(1), k, g);
-            let least = k.map_or((g..=MOST_K).map(rate).fold(1.0, f64::min), rate);
-            let kind = BloomG::NAME;
-            return Err(BuildErrorKind::Unreachable { kind, fpr, least }.into());
-        };
+        })?;
         let most = most_words(word_bits);
         if words > most {
             let (unit, needed) = ("words", words as f64);

@@ -206,18 +206,14 @@ impl Kind for CacheSectorised {
     }];
 
     fn build(config: &Config, hashes: &mut [u64]) -> Result<CacheSectorised, BuildError> {
-        let (keys, fpr) = config.check::<CacheSectorised>(hashes)?;
+        let (keys, _) = config.check::<CacheSectorised>(hashes)?;
         let expected = "2 or 4";
         let groups = config.param::<u32>("groups", expected)?.unwrap_or(2);
         if groups != 2 && groups != 4 {
             return Err(BuildError::parameter("groups", groups, expected));
         }
-        let Some((bits_per_key, bits)) = math::cache_sectorised_size(fpr, groups) else {
-            let rate = |b| math::cache_sectorised_fpr(math::MAX_BITS_PER_KEY, groups, b);
-            let least = (1..=MOST_K / groups).map(rate).fold(1.0, f64::min);
-            let kind = CacheSectorised::NAME;
-            return Err(BuildErrorKind::Unreachable { kind, fpr, least }.into());
-        };
+        let (bits_per_key, bits) =
+            config.sized::<CacheSectorised, _>(|fpr| math::cache_sectorised_size(fpr, groups))?;
         let needed = (keys.max(1) as f64 * bits_per_key / 512.0).ceil();
         if needed > MOST_LINES as f64 {
             let (unit, most) = ("lines", MOST_LINES);

@@ -353,25 +353,20 @@ impl<L: Lane> Kind for SplitBlock<L> {
     const SOURCE: &'static str = "bloom/split_block.rs";
 
     fn build(config: &Config, hashes: &mut [u64]) -> Result<SplitBlock<L>, BuildError> {
-        let (keys, fpr) = config.check::<SplitBlock<L>>(hashes)?;
+        let (keys, _) = config.check::<SplitBlock<L>>(hashes)?;
         let block_bits = f64::from(L::BITS) * LANES as f64;
-        let bits_per_key = math::split_block_bits_per_key(fpr, L::BITS).unwrap_or(f64::INFINITY);
-        let needed = (keys.max(1) as f64 * bits_per_key / block_bits).ceil();
+        let needed = config.sized::<Self, f64>(|fpr| {
+            let bits_per_key = math::split_block_bits_per_key(fpr, L::BITS)?;
+            let needed = (keys.max(1) as f64 * bits_per_key / block_bits).ceil();
+            // Beyond this the low half of the hash decides more of the rate than sizing allows for.
+            let least = 16.0 * floor(keys as f64 / needed);
+            (fpr >= least || needed > L::MOST_BLOCKS as f64).then_some(needed)
+        })?;
         if needed > L::MOST_BLOCKS as f64 {
             return Err(BuildErrorKind::TooLarge {
                 unit: "blocks",
                 needed,
                 most: L::MOST_BLOCKS,
-            }
-            .into());
-        }
-        // Beyond this the low half of the hash decides more of the rate than sizing allows for.
-        let least = 16.0 * floor(keys as f64 / needed);
-        if fpr < least {
-            return Err(BuildErrorKind::Unreachable {
-                kind: L::NAME,
-                fpr,
-                least,
             }
             .into());
         }

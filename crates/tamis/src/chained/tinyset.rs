@@ -657,7 +657,7 @@ impl<const REMOVABLE: bool> Kind for TinySetOf<REMOVABLE> {
     ];
 
     fn build(config: &Config, hashes: &mut [u64]) -> Result<Self, BuildError> {
-        let (keys, fpr) = config.check::<Self>(hashes)?;
+        let (keys, _) = config.check::<Self>(hashes)?;
         let expected = "32, 64 or 128";
         let block = config.param::<u32>("block", expected)?.unwrap_or(64);
         if ![32, 64, 128].contains(&block) {
@@ -669,15 +669,7 @@ impl<const REMOVABLE: bool> Kind for TinySetOf<REMOVABLE> {
         if !range.contains(&chains) {
             return Err(BuildError::parameter("chains", chains, expected));
         }
-        let Some(needed) = Self::blocks_for(keys, fpr, block, chains) else {
-            let flags = 2 * u32::from(REMOVABLE);
-            return Err(BuildErrorKind::Unreachable {
-                kind: Self::NAME,
-                fpr,
-                least: math::tinyset_fpr(LEAST_LOAD, 8 * block, chains, flags),
-            }
-            .into());
-        };
+        let needed = config.sized::<Self, _>(|fpr| Self::blocks_for(keys, fpr, block, chains))?;
         let most = most_blocks(chains);
         if needed > most as f64 {
             return Err(BuildErrorKind::TooLarge {

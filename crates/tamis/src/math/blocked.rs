@@ -3,6 +3,8 @@
 //! All of them pay for the spread of the block loads: blocks that happen to
 //! hold more keys than the mean err far more than those with fewer save.
 
+use std::cell::RefCell;
+
 use super::bloom::{choice, distinct, fill};
 use super::probability::Law;
 use super::{is_rate, least_size, least_size_over, lower_bound_bits_per_key};
@@ -86,6 +88,22 @@ pub fn sectorised_fpr(
     load(bits_per_key, s * w).expect(|c| fill(w, c * b).powf(b * s))
 }
 
+/// A function of a count, each value of which is computed once.
+fn tabulated(f: impl Fn(f64) -> f64) -> impl Fn(f64) -> f64 {
+    let table = RefCell::new(Vec::new());
+    move |count| {
+        let i = count as usize;
+        if i >= 4096 {
+            return f(count);
+        }
+        let mut table = table.borrow_mut();
+        if table.len() <= i {
+            table.resize(i + 1, None);
+        }
+        *table[i].get_or_insert_with(|| f(count))
+    }
+}
+
 /// Bits per key and bits per sector of the smallest sectorised Bloom filter.
 ///
 /// Least over `bits_per_sector` from 1 to `24 / sectors` (at least 1) of the
@@ -97,8 +115,15 @@ pub fn sectorised_size(fpr: f64, sectors: u32, word_bits: u32) -> Option<(f64, u
     }
     let most = (MAX_BLOCK_K / sectors).max(1);
     let floor = lower_bound_bits_per_key(fpr);
+    // The terms of [`sectorised_fpr`], which a search needs at many sizes.
+    let (s, w) = (f64::from(sectors), f64::from(word_bits));
+    let term = |b: u32| {
+        let b = f64::from(b);
+        tabulated(move |c| fill(w, c * b).powf(b * s))
+    };
+    let terms: Vec<_> = (1..=most).map(term).collect();
     least_size_over(1..=most, floor, fpr, |bits_per_key, b| {
-        sectorised_fpr(bits_per_key, sectors, word_bits, b)
+        load(bits_per_key, s * w).expect(&terms[b as usize - 1])
     })
 }
 
@@ -152,10 +177,14 @@ fn cover(groups: u32, bits: u32) -> Vec<f64> {
 /// certain.
 fn covers(mut uncovered: Vec<f64>, step: &[Vec<f64>], most: u32) -> Vec<f64> {
     let mut covered = Vec::new();
+    // By columns, which is how they are read.
+    let column = |v: usize| step.iter().map(|row| row[v]).collect();
+    let columns: Vec<Vec<f64>> = (0..step.len()).map(column).collect();
     while uncovered[0] < 1.0 - 1e-14 && covered.len() <= most as usize {
         covered.push(uncovered[0]);
-        for v in 0..uncovered.len() {
-            uncovered[v] = (v..step.len()).map(|u| uncovered[u] * step[u][v]).sum();
+        for (v, column) in columns.iter().enumerate() {
+            let from = uncovered[v..].iter().zip(&column[v..]);
+            uncovered[v] = from.map(|(chance, step)| chance * step).sum();
         }
     }
     covered
@@ -246,7 +275,13 @@ pub fn balanced_size(fpr: f64, block_bits: u32, overflow: f64) -> Option<(f64, u
         return None;
     }
     let floor = lower_bound_bits_per_key(fpr);
-    let by_list = |cap: u32| least_size(1e-3, overflow, |x| balanced_overflow(x, block_bits, cap));
+    // What the mean load has above the cap goes to the list at least.
+    let by_list = |cap: u32| {
+        let floor = f64::from(block_bits) * (1.0 - overflow) / f64::from(cap);
+        least_size(floor, overflow, |x| balanced_overflow(x, block_bits, cap))
+    };
+    // Every k asks for much the same caps.
+    let by_list = tabulated(|cap| by_list(cap as u32).unwrap_or(f64::NAN));
     // A cap hardly moves the best k.
     let (_, near) = blocked_size(fpr, block_bits)?;
     let mut best: Option<(f64, u32, u32)> = None;
@@ -266,15 +301,16 @@ pub fn balanced_size(fpr: f64, block_bits: u32, overflow: f64) -> Option<(f64, u
         let (mut low, mut high) = (0, block_bits.min(1 << 16));
         while high - low > 1 {
             let cap = low + (high - low) / 2;
-            let list_fits = |size: f64| balanced_overflow(size, block_bits, cap) <= overflow;
-            if by_rate(cap).is_some_and(list_fits) {
+            // Where the list takes more than the rate does, the rate is met there.
+            if capped_fpr(by_list(f64::from(cap)), block_bits, cap, &covered) > fpr {
                 high = cap;
             } else {
                 low = cap;
             }
         }
         for cap in [low, high] {
-            if let (Some(rate), Some(list)) = (by_rate(cap), by_list(cap)) {
+            let list = by_list(f64::from(cap));
+            if let Some(rate) = by_rate(cap).filter(|_| list.is_finite()) {
                 let size = rate.max(list);
                 if best.is_none_or(|(least, ..)| size < least) {
                     best = Some((size, k, cap));

@@ -1,7 +1,7 @@
 //! Bloom filters whose probes may fall anywhere, and what their bits tell.
 
 use super::probability::Law;
-use super::{fingerprint_fpr, is_rate, least_size, ln_1m_exp, lower_bound_bits_per_key};
+use super::{fingerprint_fpr, is_rate, least_size_near, ln_1m_exp, lower_bound_bits_per_key};
 use std::f64::consts::LN_2;
 
 /// Most probes per key that the sizing functions consider.
@@ -501,33 +501,37 @@ pub fn two_choice_fpr(bits_per_key: f64, k: u32) -> f64 {
         return 1.0;
     }
     let step = 1.0 / bits_per_key / f64::from(STEPS);
+    let growth = fewer_new_bits(k);
     let mut rho = 0.0f64;
     for _ in 0..STEPS {
-        let half = (rho + step / 2.0 * fewer_new_bits(rho, k)).min(1.0);
-        rho = (rho + step * fewer_new_bits(half, k)).min(1.0);
+        let half = (rho + step / 2.0 * growth(rho)).min(1.0);
+        rho = (rho + step * growth(half)).min(1.0);
     }
     let group = rho.powf(f64::from(k));
     group * (2.0 - group)
 }
 
-/// `E[min(X1, X2)] = sum over j >= 1 of P[X >= j]^2`.
-fn fewer_new_bits(rho: f64, k: u32) -> f64 {
-    // Weights C(k, j) (1 - rho)^j rho^(k - j) from j = k downwards, so that
-    // the running sum is P[X >= j]; k is at most 64.
-    let new = 1.0 - rho;
-    let mut powers = [1.0; 65];
-    for i in 1..=k as usize {
-        powers[i] = powers[i - 1] * new;
+/// `E[min(X1, X2)] = sum over j >= 1 of P[X >= j]^2`, by the fill; `k` is at
+/// most 64.
+fn fewer_new_bits(k: u32) -> impl Fn(f64) -> f64 {
+    // From one binomial coefficient to the next: divided once, not per call.
+    let ratio = |old: u32| f64::from(k - old) / f64::from(old + 1);
+    let ratios: Vec<f64> = (0..k).map(ratio).collect();
+    move |rho| {
+        // Weights C(k, j) (1 - rho)^j rho^(k - j) from j = k downwards, so
+        // that the running sum is P[X >= j].
+        let mut powers = [1.0; 65];
+        for i in 1..=ratios.len() {
+            powers[i] = powers[i - 1] * (1.0 - rho);
+        }
+        let (mut at_least, mut sum, mut weight) = (0.0, 0.0, 1.0);
+        for (ratio, power) in ratios.iter().zip(powers[1..=ratios.len()].iter().rev()) {
+            at_least += weight * power;
+            sum += at_least * at_least;
+            weight *= rho * ratio;
+        }
+        sum
     }
-    let mut at_least = 0.0;
-    let mut sum = 0.0;
-    let mut weight = 1.0;
-    for old in 0..k {
-        at_least += weight * powers[(k - old) as usize];
-        sum += at_least * at_least;
-        weight *= rho * f64::from(k - old) / f64::from(old + 1);
-    }
-    sum
 }
 
 /// Bits per key and probes per group of the smallest two-choice Bloom filter.
@@ -545,14 +549,17 @@ pub fn two_choice_size(fpr: f64) -> Option<(f64, u32)> {
         const PARTS: u32 = 64;
         let step = group.powf(1.0 / f64::from(k)) / f64::from(PARTS);
         let middle = |i: u32| step * (f64::from(i) + 0.5);
-        (0..PARTS)
-            .map(|i| step / fewer_new_bits(middle(i), k))
-            .sum::<f64>()
+        let growth = fewer_new_bits(k);
+        (0..PARTS).map(|i| step / growth(middle(i))).sum::<f64>()
     };
-    let k = (1..=MAX_K)
-        .rev()
-        .max_by(|&a, &b| keys_per_bit(a).total_cmp(&keys_per_bit(b)))?;
-    let size = least_size(0.999 / keys_per_bit(k), fpr, |size| two_choice_fpr(size, k))?;
+    // It rises to the best k and falls from there.
+    let (mut most, mut k) = (keys_per_bit(1), 1);
+    while k < MAX_K && keys_per_bit(k + 1) > most {
+        k += 1;
+        most = keys_per_bit(k);
+    }
+    // That sum is nearly right.
+    let size = least_size_near(0.999 / most, 1.002, fpr, |size| two_choice_fpr(size, k))?;
     Some((size, k))
 }
 

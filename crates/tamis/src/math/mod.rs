@@ -129,6 +129,12 @@ fn ln_1m_exp(a: f64) -> f64 {
 /// (the Illinois method: an end that stays is given half its weight). A filter
 /// is sized whenever one is made: ten looks at a long sum, not forty.
 fn least_size(floor: f64, fpr: f64, rate: impl Fn(f64) -> f64) -> Option<f64> {
+    least_size_near(floor, 1.5, fpr, rate)
+}
+
+/// As [`least_size`], which tries `floor`, and `factor` times as much until it
+/// is enough.
+fn least_size_near(floor: f64, factor: f64, fpr: f64, rate: impl Fn(f64) -> f64) -> Option<f64> {
     // Above 0 while the rate is too high; NaN ends the search in None.
     let excess = |x: f64| (rate(x) / fpr).ln();
     let mut low = floor.max(1e-9);
@@ -136,7 +142,7 @@ fn least_size(floor: f64, fpr: f64, rate: impl Fn(f64) -> f64) -> Option<f64> {
     let (mut at_low, mut at_high) = (f64::INFINITY, excess(high));
     while !(at_high <= 0.0) {
         (low, at_low) = (high, at_high);
-        high *= 1.5;
+        high *= factor;
         if high > MAX_BITS_PER_KEY {
             return None;
         }

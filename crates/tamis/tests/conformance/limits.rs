@@ -43,19 +43,63 @@ pub(crate) fn bad_parameters(info: &'static KindInfo) {
     alone("bad_parameters", info);
 }
 
-/// A rate that is out of reach is refused with one that is not, as it is printed.
+/// A rate that is out of reach is refused with one that is not, as it is printed, whatever the parameters.
 pub(crate) fn advised_rate(info: &'static KindInfo) {
-    for n in [1, 1000] {
-        let config = Config::new(n).fpr(1e-14);
-        let Err(error) = made(info, &config, &hashes(1, n)) else {
-            continue;
-        };
-        let &BuildErrorKind::Unreachable { least, .. } = error.kind() else {
-            panic!("{config}: {error}");
-        };
-        let printed = format!("{least:e}");
-        assert!(error.to_string().contains(&printed), "{error}");
-        must(info, &config.fpr(printed.parse().unwrap()), &hashes(1, n));
+    for n in [0, 1, 10, 1000] {
+        for fpr in [1e-20_f64, 1e-16, 1e-14, 1e-10, 1e-6] {
+            // Two probes a key, as `compressed` has, fill gigabytes at such rates.
+            if info.capabilities().insert && n as f64 / fpr.sqrt() > 2e8 {
+                continue;
+            }
+            let config = Config::new(n).fpr(fpr);
+            follow_advice(info, &config, &hashes(1, n), false);
+        }
+    }
+    // One key, so that what few probes need for such rates is either small or more than there is.
+    for param in info.params {
+        for value in ["1", "2", "3", "4", "8", "16", "24", "32", "64", "128"] {
+            for fpr in [1e-16, 1e-14] {
+                let config = Config::new(1).fpr(fpr).set(param.name, value);
+                follow_advice(info, &config, &hashes(1, 1), true);
+            }
+        }
+    }
+}
+
+fn follow_advice(info: &KindInfo, config: &Config, hashes: &[u64], varied: bool) {
+    let Err(error) = made(info, config, hashes) else {
+        return;
+    };
+    let least = match *error.kind() {
+        BuildErrorKind::Unreachable { least, .. } | BuildErrorKind::HashFloor { least, .. } => {
+            least
+        }
+        // A value that is none of the parameter's, or with which the rate takes a huge filter.
+        BuildErrorKind::Parameter { .. }
+        | BuildErrorKind::TooLarge { .. }
+        | BuildErrorKind::Memory { .. }
+            if varied =>
+        {
+            return;
+        }
+        _ => panic!("{config}: {error}"),
+    };
+    let printed = format!("{least:e}");
+    assert!(error.to_string().contains(&printed), "{config}: {error}");
+    let config = config.clone().fpr(printed.parse().unwrap());
+    match made(info, &config, hashes) {
+        // What a hash can promise, a kind need not reach; that it says with advice of its own.
+        Err(second) if matches!(error.kind(), BuildErrorKind::HashFloor { .. }) => {
+            assert!(
+                !matches!(second.kind(), BuildErrorKind::HashFloor { .. }),
+                "{config}: {second}"
+            );
+            follow_advice(info, &config, hashes, varied);
+        }
+        // The parameter is refused for itself.
+        Err(second) if varied && matches!(second.kind(), BuildErrorKind::Parameter { .. }) => {}
+        Err(second) => panic!("{config}, as advised: {second}"),
+        Ok(_) => {}
     }
 }
 
