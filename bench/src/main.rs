@@ -70,6 +70,9 @@ enum Command {
         /// Rounds to take.
         #[arg(long, default_value_t = 5)]
         rounds: usize,
+        /// Only the targets of these kinds.
+        #[arg(long, value_delimiter = ',')]
+        kinds: Vec<String>,
         /// Judge a run that `run --json` wrote, instead of measuring.
         #[arg(long)]
         json: Option<PathBuf>,
@@ -178,7 +181,11 @@ fn main() -> ExitCode {
             ratio,
             all,
         } => compare_files(&old, &new, ratio, all),
-        Command::Check { rounds, json } => check_targets(rounds, json.as_deref()),
+        Command::Check {
+            rounds,
+            kinds,
+            json,
+        } => check_targets(rounds, &kinds, json.as_deref()),
         Command::Report {
             run,
             other,
@@ -353,13 +360,27 @@ fn make_report(
     Ok(ExitCode::SUCCESS)
 }
 
-fn check_targets(rounds: usize, json: Option<&Path>) -> Result<ExitCode, Box<dyn Error>> {
-    let targets = check::TARGETS;
+fn check_targets(
+    rounds: usize,
+    kinds: &[String],
+    json: Option<&Path>,
+) -> Result<ExitCode, Box<dyn Error>> {
+    for name in kinds {
+        if !check::TARGETS.iter().any(|target| target.ours == name) {
+            return Err(format!("no target speaks of `{name}`").into());
+        }
+    }
+    let is_wanted = |target: &&Target| kinds.is_empty() || kinds.iter().any(|k| k == target.ours);
+    let targets: Vec<&Target> = check::TARGETS.iter().filter(is_wanted).collect();
     let (text, missed) = match json {
         Some(path) => {
             let run = read(path)?;
             // A run tells of the targets that it happened to measure.
-            let told: Vec<_> = targets.iter().filter(|t| t.is_told(&run)).collect();
+            let told: Vec<&Target> = targets
+                .iter()
+                .copied()
+                .filter(|t| t.is_told(&run))
+                .collect();
             if told.is_empty() {
                 return Err("the run has nothing that a target speaks of".into());
             }
@@ -371,8 +392,8 @@ fn check_targets(rounds: usize, json: Option<&Path>) -> Result<ExitCode, Box<dyn
             )
         }
         None => {
-            let runs = measure_targets(targets, rounds.max(1))?;
-            check::check(targets.iter().zip(runs.iter().map(Rc::as_ref)))
+            let runs = measure_targets(&targets, rounds.max(1));
+            check::check(targets.into_iter().zip(runs.iter().map(Rc::as_ref)))
         }
     };
     say(&text)?;
@@ -381,7 +402,7 @@ fn check_targets(rounds: usize, json: Option<&Path>) -> Result<ExitCode, Box<dyn
 
 /// Lets those meet whom each target speaks of; targets of the same ones share a duel, and
 /// one that speaks of us alone has part in the first of ours.
-fn measure_targets(targets: &[Target], rounds: usize) -> Result<Vec<Rc<Run>>, Box<dyn Error>> {
+fn measure_targets(targets: &[&Target], rounds: usize) -> Vec<Rc<Run>> {
     let all = subject::all();
     let mut duels: Vec<(Vec<_>, Rc<Run>)> = Vec::new();
     let mut runs = Vec::new();
@@ -398,7 +419,7 @@ fn measure_targets(targets: &[Target], rounds: usize) -> Result<Vec<Rc<Run>>, Bo
         let same = targets.iter().filter(|t| names.starts_with(&t.sides()));
         let duel = Duel {
             sides: names.iter().filter_map(side).collect(),
-            figures: same.flat_map(Target::figures).collect(),
+            figures: same.flat_map(|t| t.figures()).collect(),
             threads: check::THREADS,
         };
         let who: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
@@ -417,7 +438,7 @@ fn measure_targets(targets: &[Target], rounds: usize) -> Result<Vec<Rc<Run>>, Bo
         duels.push((names, run));
     }
     progress("");
-    Ok(runs)
+    runs
 }
 
 /// A line of progress on a terminal, in the place of the last one.

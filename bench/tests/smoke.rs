@@ -178,6 +178,7 @@ fn what_cannot_be_done_is_said_before_anything_is_measured() {
         (measure("bloom", &missing), "no/such/run.json"),
         (bench(&["compare", &run, &other]), "in common"),
         (bench(&["check", "--json", &run]), "nothing"),
+        (bench(&["check", "--kinds", "nobody"]), "nobody"),
         (bench(&["compare", &run, &run, "--ratio", "NaN"]), "NaN"),
         (bench(&["run", "--n", "10", "--threads", "9999"]), "9999"),
         (

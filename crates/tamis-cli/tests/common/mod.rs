@@ -15,11 +15,29 @@ use assert_cmd::{Command, cargo_bin, cargo_bin_cmd};
 use serde_json::Value;
 use tempfile::TempDir;
 
+/// Makes signals that this process was told to ignore work in the programs that it starts: in the background of a script
+/// interrupts are ignored, and a program that is to be interrupted would be waited for without end.
+///
+/// What is ignored is inherited; what is handled becomes the default again.
+#[cfg(unix)]
+fn heed_signals() {
+    use signal_hook::{consts, flag};
+    static HEEDED: std::sync::Once = std::sync::Once::new();
+    HEEDED.call_once(|| {
+        for signal in [consts::SIGINT, consts::SIGTERM, consts::SIGHUP] {
+            let always = std::sync::Arc::new(true.into());
+            flag::register_conditional_default(signal, always).unwrap();
+        }
+    });
+}
+
 /// A directory of its own for a test, and the program run in it.
 pub(crate) struct Room(pub(crate) TempDir);
 
 impl Room {
     pub(crate) fn new() -> Room {
+        #[cfg(unix)]
+        heed_signals();
         Room(tempfile::tempdir().unwrap())
     }
 
