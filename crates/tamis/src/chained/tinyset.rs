@@ -213,8 +213,36 @@ impl<const REMOVABLE: bool> TinySetOf<REMOVABLE> {
     }
 
     /// Whether blocks are of the shape that has short cuts.
+    #[inline(always)]
     fn is_usual(&self) -> bool {
         self.chains == self.block
+    }
+
+    /// Whether they are besides of the size that most have. Single calls have functions of their own for it: one for all
+    /// sizes is so large that it saves and restores more than it needs.
+    #[inline(always)]
+    fn is_default(&self) -> bool {
+        self.is_usual() && self.block == 64
+    }
+
+    #[inline(never)]
+    fn contains_any(&self, hash: u64) -> bool {
+        let filter = self;
+        sized!(self.block, N => if self.is_usual() {
+            simd::dispatch(Lookup::<_, N, true> { filter, hash })
+        } else {
+            simd::dispatch(Lookup::<_, N, false> { filter, hash })
+        })
+    }
+
+    #[inline(never)]
+    fn insert_any(&mut self, hash: u64) -> Result<(), Full> {
+        let filter = self;
+        sized!(filter.block, N => if filter.is_usual() {
+            simd::dispatch(Insertion::<_, N, true> { filter, hash })
+        } else {
+            simd::dispatch(Insertion::<_, N, false> { filter, hash })
+        })
     }
 
     #[inline(always)]
@@ -456,18 +484,19 @@ fn prefetch<const N: usize>(blocks: &[[u8; N]], hash: u64) {
     }
 }
 
-struct Lookup<'a, const REMOVABLE: bool, const USUAL: bool> {
+struct Lookup<'a, const REMOVABLE: bool, const N: usize, const USUAL: bool> {
     filter: &'a TinySetOf<REMOVABLE>,
     hash: u64,
 }
 
-impl<const REMOVABLE: bool, const USUAL: bool> Op for Lookup<'_, REMOVABLE, USUAL> {
+impl<const REMOVABLE: bool, const N: usize, const USUAL: bool> Op
+    for Lookup<'_, REMOVABLE, N, USUAL>
+{
     type Out = bool;
 
     #[inline(always)]
     fn run<B: Bits>(self, bits: B) -> bool {
-        let Lookup { filter, hash } = self;
-        sized!(filter.block, N => filter.reader::<B, N, USUAL>(bits).probe(hash))
+        self.filter.reader::<B, N, USUAL>(bits).probe(self.hash)
     }
 }
 
@@ -498,11 +527,11 @@ impl<const REMOVABLE: bool, const USUAL: bool> Op for Lookups<'_, REMOVABLE, USU
 impl<const REMOVABLE: bool> Filter for TinySetOf<REMOVABLE> {
     #[inline]
     fn contains(&self, hash: u64) -> bool {
-        let filter = self;
-        if self.is_usual() {
-            simd::dispatch(Lookup::<_, true> { filter, hash })
+        if self.is_default() {
+            let filter = self;
+            simd::dispatch(Lookup::<_, 64, true> { filter, hash })
         } else {
-            simd::dispatch(Lookup::<_, false> { filter, hash })
+            self.contains_any(hash)
         }
     }
 
@@ -550,12 +579,13 @@ impl<const REMOVABLE: bool> Filter for TinySetOf<REMOVABLE> {
 }
 
 impl<const REMOVABLE: bool> Insert for TinySetOf<REMOVABLE> {
+    #[inline]
     fn insert(&mut self, hash: u64) -> Result<(), Full> {
-        let filter = self;
-        if filter.is_usual() {
-            simd::dispatch(Insertion::<_, true> { filter, hash })
+        if self.is_default() {
+            let filter = self;
+            simd::dispatch(Insertion::<_, 64, true> { filter, hash })
         } else {
-            simd::dispatch(Insertion::<_, false> { filter, hash })
+            self.insert_any(hash)
         }
     }
 
@@ -569,18 +599,19 @@ impl<const REMOVABLE: bool> Insert for TinySetOf<REMOVABLE> {
     }
 }
 
-struct Insertion<'a, const REMOVABLE: bool, const USUAL: bool> {
+struct Insertion<'a, const REMOVABLE: bool, const N: usize, const USUAL: bool> {
     filter: &'a mut TinySetOf<REMOVABLE>,
     hash: u64,
 }
 
-impl<const REMOVABLE: bool, const USUAL: bool> Op for Insertion<'_, REMOVABLE, USUAL> {
+impl<const REMOVABLE: bool, const N: usize, const USUAL: bool> Op
+    for Insertion<'_, REMOVABLE, N, USUAL>
+{
     type Out = Result<(), Full>;
 
     #[inline(always)]
     fn run<B: Bits>(self, bits: B) -> Result<(), Full> {
-        let Insertion { filter, hash } = self;
-        sized!(filter.block, N => filter.insert_one::<B, N, USUAL>(bits, hash))
+        self.filter.insert_one::<B, N, USUAL>(bits, self.hash)
     }
 }
 
