@@ -96,14 +96,6 @@ pub(crate) const TARGETS: &[Target] = &[
         EIGHT_BITS,
         Goal::AbsentBatch {
             rival: "cuckoo12",
-            times: 0.8,
-        },
-    ),
-    later(
-        "tinyset",
-        EIGHT_BITS,
-        Goal::AbsentBatch {
-            rival: "cuckoo12",
             times: 1.0,
         },
     ),
@@ -222,7 +214,7 @@ pub(crate) const TARGETS: &[Target] = &[
     later("binary_fuse8", EIGHT_BITS, Goal::Threads { times: 1.7 }),
     Target {
         n: 10 * TEN_MILLION,
-        ..later(
+        ..target(
             "binary_fuse8",
             EIGHT_BITS,
             Goal::Build {
@@ -233,11 +225,11 @@ pub(crate) const TARGETS: &[Target] = &[
     },
     Target {
         n: 10 * TEN_MILLION,
-        ..later("binary_fuse8", EIGHT_BITS, Goal::Threads { times: 1.7 })
+        ..target("binary_fuse8", EIGHT_BITS, Goal::Threads { times: 1.7 })
     },
     Target {
         n: 10 * TEN_MILLION,
-        ..later(
+        ..target(
             "binary_fuse8",
             EIGHT_BITS,
             Goal::Batch {
@@ -279,7 +271,7 @@ pub(crate) const TARGETS: &[Target] = &[
             times: 1.0,
         },
     ),
-    later(
+    target(
         "cuckoo",
         EIGHT_BITS,
         Goal::Single {

@@ -1,8 +1,8 @@
-//! Ratios that hold on a machine that others use, too: two filters are alive at once and take turns of a few milliseconds.
+//! Ratios that hold on a machine that others use, too: two filters are alive at once and take turns of some milliseconds.
 //!
 //! ```text
 //!  a run    │ ours: build, lookups, … │ another │ another │ theirs: build, lookups, … │     seconds between the two
-//!  a duel   │ ours │ theirs │ theirs │ ours │ ours │ theirs │ …                             a millisecond each
+//!  a duel   │ ours │ theirs │ theirs │ ours │ ours │ theirs │ …                             some milliseconds each
 //! ```
 //!
 //! What else the machine does changes its caches and its clock from one second to the next, by far more than two good
@@ -20,10 +20,11 @@ use crate::limit::Lines;
 use crate::plan;
 use crate::subject::{Built, Contestant, Inserting, Subject};
 
-/// Keys of a slice: many times what a look at the clock costs, and a few milliseconds at most.
-const SLICE: usize = 1 << 15;
-/// Keys to look up in a round, of each sort: for single calls, batches and line reads a third each.
-const QUERIES: usize = 3 << 20;
+/// Keys of a slice: some milliseconds. With fewer, what the other side has left in the caches would count, rather than what
+/// a filter finds there that is used all the time.
+const SLICE: usize = 1 << 18;
+/// Slices of a round, of each sort of lookup.
+pub(crate) const SLICES: usize = 16;
 /// Rounds where only lookups are asked for, at most: each round has many slices, and another takes memory of its own. And
 /// of so many keys that a round takes half a minute.
 const FEW: usize = 2;
@@ -41,6 +42,8 @@ pub(crate) struct Duel<'a> {
     pub(crate) sides: Vec<Side<'a>>,
     pub(crate) figures: Vec<Figure>,
     pub(crate) threads: usize,
+    /// Slices of a round, of each sort of lookup.
+    pub(crate) slices: usize,
 }
 
 impl Duel<'_> {
@@ -68,7 +71,9 @@ impl Duel<'_> {
             plan::fits(side.shape, self.sides.len() * side.contestant.peak)?;
         }
         for round in 0..rounds {
-            let keys = Keys::new(KeyType::U64, round as u64, n, QUERIES);
+            // Single calls, batches and line reads have a third each.
+            let queries = 3 * self.slices * SLICE;
+            let keys = Keys::new(KeyType::U64, round as u64, n, queries);
             let subjects = self.builds(&keys, round, &mut rows)?;
             self.lookups(&keys, &subjects, &mut rows)?;
             drop(subjects);
@@ -238,6 +243,7 @@ mod tests {
             sides: names.iter().map(side).collect(),
             figures: figures.to_vec(),
             threads: 2,
+            slices: 3,
         };
         duel.play(rounds)
     }
@@ -245,7 +251,7 @@ mod tests {
     #[test]
     fn both_sides_have_a_sample_of_every_slice_fill_and_build() {
         let run = duel(&[("tinyset", 0.01), ("cuckoo", 0.01)], &Figure::ALL, 2).unwrap();
-        let slices = 2 * QUERIES / (3 * SLICE);
+        let slices = 2 * 3;
         for row in &run.rows {
             let samples = |figure| {
                 row.figures

@@ -421,6 +421,7 @@ fn measure_targets(targets: &[&Target], rounds: usize) -> Vec<Rc<Run>> {
             sides: names.iter().filter_map(side).collect(),
             figures: same.flat_map(|t| t.figures()).collect(),
             threads: check::THREADS,
+            slices: duel::SLICES,
         };
         let who: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
         progress(&format!("{}: {}", target.shape(), who.join(" and ")));
