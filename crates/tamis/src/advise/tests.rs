@@ -85,8 +85,9 @@ fn the_smallest_and_the_fastest_are_balanced_and_a_lower_rate_counts() {
     };
     let (small, fast) = (balance("ribbon_bumped"), balance("split_block_256"));
     assert!((small / fast - 1.0).abs() < 0.1, "{small} {fast}");
-    // It errs 2.56 times less than asked.
-    assert_eq!(advice.choices[0].kind.name, "binary_fuse8");
+    // The second takes a third more space than the first, but errs 2.56 times less than asked.
+    let first = advice.choices.iter().take(2).map(|c| c.kind.name);
+    assert!(first.eq(["ribbon_bumped", "binary_fuse8"]));
     let ranked = advice.choices.iter().filter_map(|c| c.balance(&needs));
     assert!(ranked.is_sorted());
 }

@@ -71,10 +71,11 @@
 //! --n 10000000 --fpr 0.01,0.00390625,0.001,0.0001 --kinds tinyset,tinyset_removable,cuckoo,cuckoo12`.) A removal takes a
 //! multiple of cuckoo's, and into a block that has seen one an insertion goes slot by slot.
 //!
-//! To fill a filter of 10⁷ keys at 2⁻⁸ takes as long as to fill a cuckoo filter where keys come one at a time, and about half as
-//! long where they come together. In turns with a cuckoo filter of 12 bits and one of the same rate (11 bits), as their time
-//! over ours in the median of five rounds: 1.02 and 1.08 one at a time (rounds from 1.00 to 1.11 and from 0.93 to 1.21), 1.85
-//! in batches against 12 bits, 2.65 in bulk against 11 (`cargo run --release -p tamis-bench -- check --kinds tinyset`).
+//! To fill a filter of 10⁷ keys at 2⁻⁸ takes about as long as to fill a cuckoo filter where keys come one at a time, and half
+//! as long where they come together. In turns with a cuckoo filter of 12 bits and one of the same rate (11 bits), as their
+//! time over ours in the median of five rounds: one at a time 1.02 and 1.08, in another check 1.00 and 0.92 (rounds from 0.88 to
+//! 1.11 and from 0.81 to 1.21); in batches 1.85 and 2.03 against 12 bits; in bulk 2.65 against 11 (`cargo run --release -p
+//! tamis-bench -- check --kinds tinyset`).
 //!
 //! Short cuts exist for as many chains as a block has bytes, the default. With others a lookup walks its chain and an
 //! insertion every slot of the block, one after the other, which takes several times as long.
