@@ -291,30 +291,20 @@ impl Run {
     pub(crate) fn to_csv(&self) -> String {
         let mut text = String::from("subject,n,fpr,keys,figure,unit,median,p10,p90,rounds\n");
         for row in &self.rows {
-            for (figure, samples) in &row.figures {
+            let figures = row.figures.iter();
+            let figures = figures.map(|(f, samples)| (f.name().into(), f.unit(), samples.clone()));
+            let reads = row.lookups_in_line_reads();
+            let reads = reads.map(|(name, reads)| (name, "×", reads));
+            for (name, unit, samples) in figures.chain(reads) {
                 let (low, high) = samples.range();
                 text += &format!(
-                    "{},{},{},{},{},{},{},{low},{high},{}\n",
+                    "{},{},{},{},{name},{unit},{},{low},{high},{}\n",
                     row.subject,
                     row.shape.n,
                     row.shape.fpr,
                     row.shape.keys.name(),
-                    figure.name(),
-                    figure.unit(),
                     samples.median(),
                     samples.0.len(),
-                );
-            }
-            for (name, reads) in row.lookups_in_line_reads() {
-                let (low, high) = reads.range();
-                text += &format!(
-                    "{},{},{},{},{name},×,{},{low},{high},{}\n",
-                    row.subject,
-                    row.shape.n,
-                    row.shape.fpr,
-                    row.shape.keys.name(),
-                    reads.median(),
-                    reads.0.len(),
                 );
             }
         }

@@ -400,8 +400,8 @@ fn check_targets(
     Ok(ExitCode::from(u8::from(missed > 0)))
 }
 
-/// Lets those meet whom each target speaks of; targets of the same ones share a duel, and
-/// one that speaks of us alone has part in the first of ours.
+/// Lets those meet whom each target speaks of; targets of the same ones share a duel, and one that speaks
+/// of us alone has part in the first of ours.
 fn measure_targets(targets: &[&Target], rounds: usize) -> Vec<Rc<Run>> {
     let all = subject::all();
     let mut duels: Vec<(Vec<_>, Rc<Run>)> = Vec::new();
