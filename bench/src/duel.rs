@@ -228,6 +228,7 @@ fn named(contestant: &Contestant, built: Built) -> Built {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stats::Samples;
 
     fn duel(names: &[(&str, f64)], figures: &[Figure], rounds: usize) -> Result<Run, String> {
         let all = crate::subject::all();
@@ -271,7 +272,11 @@ mod tests {
             ] {
                 assert_eq!(samples(figure), 2, "{}", figure.name());
             }
-            assert!(row.figures.values().all(|s| s.0.iter().all(|ns| *ns > 0.0)));
+            // The heap is the whole process's: what other tests give back meanwhile would count against a filter here.
+            let times = row.figures.iter().filter(|(f, _)| f.unit() == "ns");
+            for (figure, Samples(samples)) in times {
+                assert!(samples.iter().all(|ns| *ns > 0.0), "{}", figure.name());
+            }
         }
     }
 
