@@ -38,8 +38,8 @@ struct Found {
     /// Slots that decide the widths, and those of them in use.
     slots: u64,
     live: u64,
-    /// Below 0 if the end marks do not all lie where this file looks; then nothing above is true but `present`.
-    sound: i64,
+    /// Whether the end marks all lie where this file looks; if not, nothing above is true but `present`.
+    sound: bool,
 }
 
 impl Found {
@@ -158,16 +158,16 @@ impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
         } else {
             room | inside
         };
-        if fits | found.sound < 0 {
+        if fits < 0 || !found.sound {
             let layout = Layout {
                 slots: slots as u32,
                 live: found.live as u32,
                 width: short as u32,
                 extended: longer as u32,
             };
-            return match (found.present, found.sound < 0) {
+            return match (found.present, found.sound) {
                 (0, _) => false,
-                (_, true) => far_contains::<N, REMOVABLE>(block, chain, remainder),
+                (_, false) => far_contains::<N, REMOVABLE>(block, chain, remainder),
                 _ => Self::one_by_one(block, layout, start as u32, remainder),
             };
         }
@@ -288,14 +288,18 @@ impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
         let found = Self::find(bits, block, chain);
         let slots = found.slots;
         let flags = if REMOVABLE { block[N / 8] & 3 } else { 0 };
-        let marks = field(block, Self::HEADER + found.start);
-        // Below 0 if the chain's end is not seen.
-        let end_seen = found.present as i64 * (63 - i64::from(marks.trailing_zeros()));
-        if found.sound | end_seen < 0 || flags != 0 {
+        if !found.sound || flags != 0 {
             return plain_insert::<N, REMOVABLE>(block, chain, remainder);
         }
-        let len = found.present * (u64::from(marks.trailing_zeros()) + 1);
-        let at = Self::place_in_chain(bits, block, &found, len, remainder);
+        let mut at = found.start;
+        if found.present != 0 {
+            let marks = field(block, Self::HEADER + at);
+            if marks == 0 {
+                return plain_insert::<N, REMOVABLE>(block, chain, remainder);
+            }
+            let len = u64::from(marks.trailing_zeros()) + 1;
+            at = Self::place_in_chain(bits, block, &found, len, remainder);
+        }
         let [short, longer] = Self::WIDTHS[(slots + 1) as u8 as usize].map(u64::from);
         let extra = at < longer;
         let Some((masks, gone)) = Self::shrinking(slots, extra) else {
@@ -316,7 +320,7 @@ impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
         Some(())
     }
 
-    /// The slot that a remainder is to have among the `len` of its chain.
+    /// The slot that a remainder is to have among the `len` of its chain, at least one.
     #[inline(always)]
     fn place_in_chain<B: Bits>(
         bits: B,
@@ -331,19 +335,20 @@ impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
             let below = bits.compare(block, fields, remainder).below;
             return found.start + u64::from(below.trailing_ones());
         }
-        let mut at = found.start;
-        let (end, wanted) = (at + len, !remainder);
-        while at < end {
+        let (mut at, end, wanted) = (found.start, found.start + len, !remainder);
+        loop {
             let place = Self::HEADER + found.slots + at * short + at.min(longer);
             let above = 64 - short - u64::from(at < longer);
             // The complements of both, at the top of a word: a fingerprint is below if its complement is above, zeros
             // for the bits that it has not.
             if !field(block, place) << (above % 64) <= wanted {
-                break;
+                return at;
             }
             at += 1;
+            if at == end {
+                return at;
+            }
         }
-        at
     }
 }
 
@@ -392,11 +397,11 @@ impl<const N: usize> Marks<N> {
         }
     }
 
-    /// The slot where the chain of this rank starts, and a number below 0 if that is not seen here.
+    /// The slot where the chain of this rank starts, and whether that is seen here.
     #[inline(always)]
-    fn start<B: Bits>(&self, bits: B, rank: u64) -> (u64, i64) {
+    fn start<B: Bits>(&self, bits: B, rank: u64) -> (u64, bool) {
         let n = rank + u64::from(self.shift > 0);
-        let mut sound = 0;
+        let mut sound = true;
         let (one, words) = if N == 128 {
             let (mut word, mut rest, mut words) = (self.words[0], n, 1);
             if n > self.ones[0] {
@@ -413,7 +418,7 @@ impl<const N: usize> Marks<N> {
         } else {
             // What is left of the number when the first word has had its share is 0 if that one has it. That is not so
             // for a first word of 64 ones, which is no shift.
-            sound = 63 - self.ones[0] as i64;
+            sound = self.ones[0] < 64;
             let number = number(if self.shift > 0 { n.min(64) } else { n });
             let low = bits.one(self.words[0], number);
             let high = bits.one(self.words[1], number.wrapping_shr(self.ones[0] as u32));
@@ -421,8 +426,7 @@ impl<const N: usize> Marks<N> {
         };
         let zeros = u64::from(one.leading_zeros());
         let end = 64 * words - zeros;
-        let sound = sound | (63 - zeros as i64);
-        (end.wrapping_sub(self.shift), sound)
+        (end.wrapping_sub(self.shift), sound && one != 0)
     }
 }
 

@@ -237,7 +237,7 @@ impl<const REMOVABLE: bool> TinySetOf<REMOVABLE> {
     }
 
     #[inline(never)]
-    fn insert_any(&mut self, hash: u64) -> Result<(), Full> {
+    fn insert_any(&mut self, hash: u64) -> bool {
         let filter = self;
         sized!(filter.block, N => if filter.is_usual() {
             simd::dispatch(Insertion::<_, N, true> { filter, hash })
@@ -281,8 +281,9 @@ impl<const REMOVABLE: bool> TinySetOf<REMOVABLE> {
             if let Some(&next) = hashes.get(i + ahead) {
                 prefetch(self.cells::<N>(), next);
             }
-            let inserted = self.insert_one::<B, N, USUAL>(bits, hash);
-            inserted.map_err(|full| full.after(i))?;
+            if !self.insert_one::<B, N, USUAL>(bits, hash) {
+                return Err(self.refusal(hash).after(i));
+            }
         }
         Ok(())
     }
@@ -292,7 +293,7 @@ impl<const REMOVABLE: bool> TinySetOf<REMOVABLE> {
         &mut self,
         bits: B,
         hash: u64,
-    ) -> Result<(), Full> {
+    ) -> bool {
         let shape = self.shape::<N>();
         let blocks = self.table.make_mut().as_chunks_mut::<N>().0;
         let number = blocks.len() as u64;
@@ -308,11 +309,18 @@ impl<const REMOVABLE: bool> TinySetOf<REMOVABLE> {
             let next = shape.inserted(block, chain, remainder);
             next.map(|next| *block = next)
         };
-        if went_in.is_none() {
-            return Err(full(shape, shape.chain_len(block, chain), self.len));
-        }
-        self.len += 1;
-        Ok(())
+        self.len += u64::from(went_in.is_some());
+        went_in.is_some()
+    }
+
+    /// Why a key was refused.
+    #[cold]
+    fn refusal(&self, hash: u64) -> Full {
+        let (block, chain, _) = self.place(hash);
+        sized!(self.block, N => {
+            let shape = self.shape::<N>();
+            full(shape, shape.chain_len(&self.cells()[block], chain), self.len)
+        })
     }
 
     /// Blocks for a number of keys, the fewest that keep the rate.
@@ -582,12 +590,13 @@ impl<const REMOVABLE: bool> Filter for TinySetOf<REMOVABLE> {
 impl<const REMOVABLE: bool> Insert for TinySetOf<REMOVABLE> {
     #[inline]
     fn insert(&mut self, hash: u64) -> Result<(), Full> {
-        if self.is_default() {
-            let filter = self;
+        let went_in = if self.is_default() {
+            let filter = &mut *self;
             simd::dispatch(Insertion::<_, 64, true> { filter, hash })
         } else {
             self.insert_any(hash)
-        }
+        };
+        went_in.then_some(()).ok_or_else(|| self.refusal(hash))
     }
 
     fn insert_batch(&mut self, hashes: &[u64]) -> Result<(), Full> {
@@ -608,10 +617,10 @@ struct Insertion<'a, const REMOVABLE: bool, const N: usize, const USUAL: bool> {
 impl<const REMOVABLE: bool, const N: usize, const USUAL: bool> Op
     for Insertion<'_, REMOVABLE, N, USUAL>
 {
-    type Out = Result<(), Full>;
+    type Out = bool;
 
     #[inline(always)]
-    fn run<B: Bits>(self, bits: B) -> Result<(), Full> {
+    fn run<B: Bits>(self, bits: B) -> bool {
         self.filter.insert_one::<B, N, USUAL>(bits, self.hash)
     }
 }

@@ -10,16 +10,16 @@
 //! In vectors a word's neighbours are one shuffle away, and a shift by more than 63 gives 0, so that no word is an
 //! exception: a mask of the bits from a place on is one shift for four words.
 
-/// How a block is rewritten.
+/// How a block of N bytes is rewritten, whose first N bits are an index.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gap<'a> {
-    /// For each word the bits that stay.
+    /// For each word the bits that stay; the index stays whole.
     pub(crate) masks: &'a [u64],
     /// For each word how many bits of those before it go, at most 63.
     pub(crate) gone: &'a [u8],
-    /// A bit of the first 128 to be set; none before `mark` moves.
+    /// A bit of the index, to be set.
     pub(crate) index: u64,
-    /// Where a bit opens, once the others are gone.
+    /// Where a bit opens, once the others are gone: after the index, and in the first half of the block.
     pub(crate) mark: u64,
     /// That bit: 0 or 1.
     pub(crate) end: u64,
@@ -39,18 +39,17 @@ impl Gap<'_> {
         block: &mut [u8; N],
         gather: impl Fn(u64, u64) -> u64,
     ) {
-        let words = block.as_chunks_mut::<8>().0;
-        let (masks, gone) = (&self.masks[..N / 8], &self.gone[..N / 8]);
+        let gone = &self.gone[..N / 8];
         let mut dense = [0; 16];
-        for (j, word) in words.iter().enumerate() {
-            let kept = gather(u64::from_le_bytes(*word), masks[j]);
+        for j in 0..N / 8 {
+            let kept = self.kept(block, j, &gather);
             dense[j] = kept >> (gone[j] % 64);
             if j > 0 {
                 dense[j - 1] |= kept << 1 << (63 - gone[j] % 64);
             }
         }
         let (mut near, mut far) = (0, 0);
-        for (j, word) in words.iter_mut().enumerate() {
+        for (j, word) in block.as_chunks_mut::<8>().0.iter_mut().enumerate() {
             let (after_mark, after_place) = (from(self.mark, j), from(self.place, j));
             let here = dense[j] & !after_mark;
             let by_one = dense[j] & after_mark & !after_place;
@@ -66,6 +65,24 @@ impl Gap<'_> {
         self.fill(block);
     }
 
+    /// The bits of word `j` that stay, closed up, and the new one of the index.
+    #[inline(always)]
+    fn kept<const N: usize>(
+        &self,
+        block: &[u8; N],
+        j: usize,
+        gather: impl Fn(u64, u64) -> u64,
+    ) -> u64 {
+        let word = u64::from_le_bytes(block.as_chunks::<8>().0[j]);
+        let is_here = N <= 64 || self.index / 64 == j as u64;
+        let bit = u64::from(is_here) << (self.index % 64);
+        match 64 * j {
+            within if within + 64 <= N => word | bit,
+            within if within < N => gather(word, self.masks[j]) | bit,
+            _ => gather(word, self.masks[j]),
+        }
+    }
+
     /// The same in vectors, whose lanes are words.
     ///
     /// # Safety
@@ -77,12 +94,10 @@ impl Gap<'_> {
     pub(super) unsafe fn open_avx2<const N: usize>(self, block: &mut [u8; N]) {
         use std::arch::x86_64::*;
         const { assert!(N == 32 || N == 64 || N == 128) };
-        let (masks, gone) = (&self.masks[..N / 8], &self.gone[..N / 8]);
-        let words = block.as_chunks_mut::<8>().0;
+        let gone = &self.gone[..N / 8];
         // SAFETY: the processor has the instructions; 32 bytes are written through the pointer, to a slice of as many.
         unsafe {
             let all = |value: u64| _mm256_set1_epi64x(value as i64);
-            let kept = |j: usize| _pext_u64(u64::from_le_bytes(words[j]), masks[j]) as i64;
             let (mark, place) = (all(self.mark), all(self.place));
             let (up, down) = (
                 _mm_cvtsi64_si128(self.width as i64 + 1),
@@ -94,7 +109,8 @@ impl Gap<'_> {
             let (mut low, mut high) = ([none; 5], [none; 5]);
             for v in 0..N / 32 {
                 let j = 4 * v;
-                let words = _mm256_setr_epi64x(kept(j), kept(j + 1), kept(j + 2), kept(j + 3));
+                let kept = |i| self.kept(block, j + i, |word, mask| _pext_u64(word, mask)) as i64;
+                let words = _mm256_setr_epi64x(kept(0), kept(1), kept(2), kept(3));
                 let shifts = [gone[j], gone[j + 1], gone[j + 2], gone[j + 3]];
                 let shift = _mm256_cvtepu8_epi64(_mm_cvtsi32_si128(i32::from_le_bytes(shifts)));
                 // Without the mask, the compiler looks for shifts that are too large.
@@ -109,12 +125,14 @@ impl Gap<'_> {
                 let lanes =
                     _mm256_add_epi64(_mm256_setr_epi64x(0, 64, 128, 192), all(256 * v as u64));
                 // Shifts of 64 and more give 0; those below 0 are taken as 0.
-                let ones = all(u64::MAX);
-                let after_mark = _mm256_sllv_epi64(ones, _mm256_subs_epu16(mark, lanes));
-                let after_place = _mm256_sllv_epi64(ones, _mm256_subs_epu16(place, lanes));
+                let from = |bit| _mm256_sllv_epi64(all(u64::MAX), _mm256_subs_epu16(bit, lanes));
+                let after_place = from(place);
                 let by_more = _mm256_and_si256(dense, after_place);
                 let rest = _mm256_andnot_si256(after_place, dense);
-                let by_one = _mm256_and_si256(rest, after_mark);
+                let by_one = match v {
+                    second_half if 64 * second_half >= N.max(64) => rest,
+                    _ => _mm256_and_si256(rest, from(mark)),
+                };
                 // What moves by one, added to itself.
                 let moved = _mm256_or_si256(
                     _mm256_add_epi64(rest, by_one),
@@ -128,28 +146,31 @@ impl Gap<'_> {
                 let before = _mm256_blend_epi32::<0b1100_0000>(carry, carried);
                 let before = _mm256_permute4x64_epi64::<0b10_01_00_11>(before);
                 carried = carry;
-                let out: *mut [[u8; 8]; 4] = words[4 * v..4 * v + 4].as_mut_ptr().cast();
-                _mm256_storeu_si256(out.cast(), _mm256_or_si256(moved, before));
+                let vector = &mut block.as_chunks_mut::<32>().0[v];
+                let moved = _mm256_or_si256(moved, before);
+                _mm256_storeu_si256(vector.as_mut_ptr().cast(), moved);
             }
         }
         self.fill(block);
     }
 
-    /// Sets what is new. By whole words, because they have just been written: a load that reaches over two stores, or
-    /// over more than one has written, waits until they are in the cache.
+    /// Sets the new mark and the new field.
     #[inline(always)]
     fn fill<const N: usize>(self, block: &mut [u8; N]) {
-        let words = block.as_chunks_mut::<8>().0;
-        let mut set = |j: u64, value: u64| {
-            // What is over for the last word is nothing, and may go anywhere.
-            let word = &mut words[j as usize % (N / 8)];
-            *word = (u64::from_le_bytes(*word) | value).to_le_bytes();
-        };
+        let marks = &mut block.as_chunks_mut::<8>().0[(self.mark / 64) as usize % (N / 8)];
+        let with_mark = u64::from_le_bytes(*marks) | self.end << (self.mark % 64);
+        *marks = with_mark.to_le_bytes();
+        // Eight bytes, the last of which is the field's, or the first eight. They are seldom of two vectors, where a load
+        // waits until both stores are in the cache.
         let at = self.place + 1;
-        set(self.index / 64, 1 << (self.index % 64));
-        set(self.mark / 64, self.end << (self.mark % 64));
-        set(at / 64, self.value << (at % 64));
-        set(at / 64 + 1, self.value >> 1 >> (63 - at % 64));
+        let end = (at + self.width + 7) & !7;
+        let end = if N == 32 { end.max(64) } else { end };
+        let bytes = (end / 8).wrapping_sub(8) as usize;
+        let eight = block.get_mut(bytes..).and_then(<[u8]>::first_chunk_mut);
+        if let Some(eight) = eight {
+            let value = self.value.wrapping_shl(at.wrapping_sub(end) as u32);
+            *eight = (u64::from_le_bytes(*eight) | value).to_le_bytes();
+        }
     }
 }
 
@@ -200,11 +221,11 @@ mod tests {
                 _ => 255,
             });
             let bits = 8 * N as u64;
-            let index = x(200) % (bits / 8);
+            let index = x(200) % N as u64;
             // Up to the last bit, and one place at the other, now and then.
             let width = 1 + x(201) % 26;
             let last = bits - width - 1;
-            let mark = index + 1 + x(202) % (last - index);
+            let mark = N as u64 + x(202) % (bits / 2 - N as u64);
             let place = [mark, last, mark + x(203) % (last - mark + 1)][x(204) as usize % 3];
             // As many bits go as come.
             let mut masks = vec![u64::MAX; N / 8];
@@ -212,7 +233,7 @@ mod tests {
                 let free = |bit: &u64| masks[*bit as usize / 64] >> (bit % 64) & 1 == 1;
                 let bits = (0..bits).map(|j| (mark + x(205 + k) + j) % bits);
                 let bit = bits
-                    .filter(|&bit| bit > index)
+                    .filter(|&bit| bit >= N as u64)
                     .find(free)
                     .expect("one is left");
                 masks[bit as usize / 64] &= !(1 << (bit % 64));

@@ -115,16 +115,27 @@ pub(crate) fn dispatch<O: Op>(op: O) -> O::Out {
         fn v4<O: Op>(op: O) -> O::Out {
             op.run(bits::Avx512(()))
         }
+        /// On the first call, and where there is nothing to choose from.
+        #[cold]
         #[inline(never)]
-        fn portable<O: Op>(op: O) -> O::Out {
-            op.run(Portable)
+        fn other<O: Op>(op: O) -> O::Out {
+            match level() {
+                // SAFETY: `level` has found every feature that `v3` is compiled with, BMI2 among them.
+                Level::V3 => unsafe { v3(op) },
+                // SAFETY: likewise for `v4`.
+                Level::V4 => unsafe { v4(op) },
+                Level::Portable => op.run(Portable),
+            }
         }
-        match level() {
-            // SAFETY: `level` has found every feature that `v3` is compiled with, BMI2 among them.
-            Level::V3 => unsafe { v3(op) },
-            // SAFETY: likewise for `v4`.
-            Level::V4 => unsafe { v4(op) },
-            Level::Portable => portable(op),
+        // A single call has no more to do here than one comparison, or two.
+        const V3: u8 = Level::V3 as u8;
+        const V4: u8 = Level::V4 as u8;
+        match LEVEL.load(Ordering::Relaxed) {
+            // SAFETY: as above; `LEVEL` is what `level` has found.
+            V3 => unsafe { v3(op) },
+            // SAFETY: likewise.
+            V4 => unsafe { v4(op) },
+            _ => other(op),
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
