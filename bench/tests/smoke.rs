@@ -203,6 +203,22 @@ fn what_cannot_be_done_is_said_before_anything_is_measured() {
     );
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_device_is_an_error_with_a_reason() {
+    for args in [&["list"][..], &["paper", "tinyset", "--quick"]] {
+        let full = std::fs::File::create("/dev/full").unwrap();
+        let output = Command::new(env!("CARGO_BIN_EXE_tamis-bench"))
+            .args(args)
+            .stdout(full)
+            .output()
+            .unwrap();
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {error}");
+        assert!(error.contains("No space left"), "{args:?}: {error}");
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn a_reader_who_goes_ends_the_program_quietly() {

@@ -254,13 +254,15 @@ impl<'a> Page<'a> {
             "<h2 id=\"space\">Space against time</h2>\n<p>Down and left is better. The broad line joins those than whom \
              nobody is both smaller and faster.</p>\n",
         );
-        let columns: [Column<'_>; 11] = [
+        let columns: [Column<'_>; 15] = [
             ("bits/key", &|row| number(row.median(Figure::Bits), 2)),
             ("over bound", &|row| number(row.overhead(), 2)),
             ("rate %", &rate),
             ("absent ns", &|row| number(row.median(Figure::Absent), 1)),
             ("present", &|row| number(row.median(Figure::Present), 1)),
             ("half", &|row| number(row.median(Figure::Half), 1)),
+            ("absent ×", &|row| reads(row, Figure::Absent)),
+            ("present ×", &|row| reads(row, Figure::Present)),
             ("half ×", &|row| reads(row, Figure::Half)),
             ("batch absent ns", &|row| {
                 number(row.median(Figure::AbsentBatch), 1)
@@ -269,6 +271,8 @@ impl<'a> Page<'a> {
                 number(row.median(Figure::PresentBatch), 1)
             }),
             ("half", &|row| number(row.median(Figure::HalfBatch), 1)),
+            ("absent ×", &|row| reads(row, Figure::AbsentBatch)),
+            ("present ×", &|row| reads(row, Figure::PresentBatch)),
             ("half ×", &|row| reads(row, Figure::HalfBatch)),
         ];
         let part = |shape| {

@@ -4,7 +4,8 @@ mod figures;
 mod tables;
 
 use std::error::Error;
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::io::{Write, stdout};
 use std::path::Path;
 
 use tamis::{
@@ -121,8 +122,13 @@ impl Table {
         self.rows.push(cells);
     }
 
-    fn print(&self) {
-        println!("{}\n{}", self.title, "-".repeat(self.title.chars().count()));
+    fn print(&self) -> std::io::Result<()> {
+        writeln!(
+            stdout(),
+            "{}\n{}",
+            self.title,
+            "-".repeat(self.title.chars().count())
+        )?;
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let width = |i: usize| self.rows.iter().filter_map(move |row| row.get(i));
         let widths: Vec<usize> = (0..columns)
@@ -138,10 +144,11 @@ impl Table {
                     _ => write!(line, "  {cell:>width$}"),
                 };
             }
-            println!("{}", line.trim_end());
+            writeln!(stdout(), "{}", line.trim_end())?;
         }
         let name = self.title.split(':').next().unwrap_or_default();
-        println!(
+        writeln!(
+            stdout(),
             "verdict, {name}: {} reproduced, {} met with room, {} not reproduced{}\n",
             self.reproduced,
             self.with_room,
@@ -150,7 +157,7 @@ impl Table {
                 0 => String::new(),
                 rows => format!("; {rows} not in the paper, measured as by formula"),
             }
-        );
+        )
     }
 }
 
@@ -299,7 +306,8 @@ pub(crate) fn run(out: &Path, quick: bool) -> Outcome<()> {
             churned: 8000,
         }
     };
-    println!(
+    writeln!(
+        stdout(),
         "TinySet (Einziger, Friedman 2015): paper, formula and measurement\n\n\
          P0  add-only, extra bit compared           shipped: tinyset\n\
          P1  the paper's removal, 0 as a wildcard   formula only, without its flag bit\n\
@@ -309,7 +317,7 @@ pub(crate) fn run(out: &Path, quick: bool) -> Outcome<()> {
          Rates are in per cent, sizes in bits a key. A printed size is reproduced within {BITS} bits; a measured rate\n\
          agrees with a formula within {:.0} % and {DEVIATIONS} standard deviations of the count; growth within {POINTS} point.\n",
         100.0 * SHARE
-    );
+    )?;
     check_model(&effort)?;
     tables::table_1(&effort)?;
     tables::table_3(&effort)?;
@@ -320,11 +328,11 @@ pub(crate) fn run(out: &Path, quick: bool) -> Outcome<()> {
         ("tinyset-figure-14.svg", figures::figure_14(&effort)?),
         ("tinyset-figure-15.svg", figures::figure_15(&effort)?),
     ];
-    errata();
+    errata()?;
     for (name, chart) in figures {
         let path = out.join(name);
         std::fs::write(&path, chart.svg()).map_err(|e| format!("{}: {e}", path.display()))?;
-        println!("wrote {}", path.display());
+        writeln!(stdout(), "wrote {}", path.display())?;
     }
     Ok(())
 }
@@ -372,16 +380,18 @@ fn check_model(effort: &Effort) -> Outcome<()> {
         compare::<false>(P0, block, chains, load, queries)?;
         compare::<true>(P3, block, chains, load, queries)?;
     }
-    println!(
+    writeln!(
+        stdout(),
         "model and filter gave the same answer to each of {queries} queries, at 8 geometries that both offer\n"
-    );
+    )?;
     Ok(())
 }
 
 /// Errors of the paper that no row of a table shows.
-fn errata() {
+fn errata() -> std::io::Result<()> {
     let (width, longer) = math::tinyset_widths(24, 5).unwrap_or_default();
-    println!(
+    writeln!(
+        stdout(),
         "Errors in the paper's text\n\
          - \"mod = X mod BlockBitSize\" has its operands swapped: its example, 24 bits and 5 items with size {} and mod {longer},\n  \
            is 24 mod 5; 5 mod 24 is 5.\n\
@@ -394,5 +404,5 @@ fn errata() {
          - A counter of 7 bits at mean 64 overflows with probability {:.1e}, not below 1e-13.\n",
         width,
         math::poisson_tail(128, 64.0)
-    );
+    )
 }

@@ -108,16 +108,17 @@ pub(super) fn figure_14(effort: &Effort) -> Outcome<Chart> {
             },
         );
     }
-    table.print();
+    table.print()?;
     let at_end = end.round() as u64;
     let (best, best_rate) = best_bloom(at_end);
     let ratio = best_rate / tiny(at_end as f64);
-    println!(
+    writeln!(
+        stdout(),
         "The paper prints neither the size nor the end of the experiment. At {:.1} bits a key (by design) TinySet reaches\n\
          3.3 % at {end:.1} keys a block, {:.2} times the design load.",
         f64::from(BLOCK) / DESIGN as f64,
         end / DESIGN as f64
-    );
+    )?;
     let judge = |ok: bool, no: String| {
         if ok {
             "reproduced".into()
@@ -125,14 +126,16 @@ pub(super) fn figure_14(effort: &Effort) -> Outcome<Chart> {
             format!("does not reproduce: {no}")
         }
     };
-    println!(
+    writeln!(
+        stdout(),
         "verdict, Figure 14, \"more accurate than the Bloom filter until the end\": {}",
         judge(wins, "the Bloom filter wins at a load".into())
-    );
-    println!(
+    )?;
+    writeln!(
+        stdout(),
         "verdict, Figure 14, \"two fewer hash functions\" for the eventual load: {}",
         judge(fixed - best == 2, format!("{fixed} and {best}"))
-    );
+    )?;
     let tie = match ratio {
         r if r < 1.0 - SHARE => "reproduced".to_string(),
         r if r <= 1.0 + SHARE => format!(
@@ -142,9 +145,10 @@ pub(super) fn figure_14(effort: &Effort) -> Outcome<Chart> {
         ),
         r => format!("does not reproduce: its rate is {r:.2} times TinySet's"),
     };
-    println!(
+    writeln!(
+        stdout(),
         "verdict, Figure 14, the Bloom filter for that load \"slightly more accurate\": {tie}\n"
-    );
+    )?;
 
     let curve = |rate: &dyn Fn(u64) -> f64| {
         (20..=80)
@@ -267,7 +271,7 @@ pub(super) fn figure_15(effort: &Effort) -> Outcome<Chart> {
             verdict,
         );
     }
-    table.print();
+    table.print()?;
     let as_worded = printed.iter().all(|(at, percent)| {
         let i = REPLACED.iter().position(|r| r == at).unwrap_or(0);
         (stored(random[i]) - percent).abs() <= POINTS
@@ -278,7 +282,8 @@ pub(super) fn figure_15(effort: &Effort) -> Outcome<Chart> {
         .zip(&sliding)
         .map(|(a, b)| (share(*a) - share(*b)).abs())
         .fold(0.0, f64::max);
-    println!(
+    writeln!(
+        stdout(),
         "verdict, Figure 15, \"of the items stored\" (removed/stored): {}",
         match as_worded {
             true => "reproduced".to_string(),
@@ -287,8 +292,9 @@ pub(super) fn figure_15(effort: &Effort) -> Outcome<Chart> {
                 stored(last)
             ),
         }
-    );
-    println!(
+    )?;
+    writeln!(
+        stdout(),
         "verdict, Figure 15, both orders of removal \"almost identical\": {}\n",
         match apart <= POINTS {
             true => "reproduced".to_string(),
@@ -296,7 +302,7 @@ pub(super) fn figure_15(effort: &Effort) -> Outcome<Chart> {
                 "does not reproduce: up to {apart:.1} points apart, the sliding window above"
             ),
         }
-    );
+    )?;
 
     let points = |values: &[f64], of: &dyn Fn(f64) -> f64| {
         REPLACED

@@ -77,7 +77,7 @@ pub(super) fn table_1(effort: &Effort) -> Outcome<()> {
             );
         }
     }
-    table.print();
+    table.print()?;
     Ok(())
 }
 
@@ -229,10 +229,11 @@ pub(super) fn table_3(effort: &Effort) -> Outcome<()> {
             comparison(&mut table, name, rate, printed[i], ours[i], theirs[i]);
         }
     }
-    table.print();
-    println!(
+    table.print()?;
+    writeln!(
+        stdout(),
         "not checked: the sizes of rank indexed hashing, here and in Table 4, and of VI-CBF\n"
-    );
+    )?;
     Ok(())
 }
 
@@ -303,7 +304,7 @@ pub(super) fn table_4(effort: &Effort) -> Outcome<()> {
             verdict,
         );
     }
-    table.print();
+    table.print()?;
     let mut table = Table::new("Table 4, rivals: 64 keys a block", &PARTS);
     let (rank, dleft, vi) = ([13.0, 16.8, 20.6], [17.6, 22.3, 26.4], [25.0, 37.8, 50.0]);
     for (i, rate) in RATES.into_iter().enumerate() {
@@ -320,7 +321,7 @@ pub(super) fn table_4(effort: &Effort) -> Outcome<()> {
             comparison(&mut table, name, rate, printed[i], ours[i], theirs[i]);
         }
     }
-    table.print();
+    table.print()?;
     Ok(())
 }
 
@@ -355,7 +356,7 @@ pub(super) fn table_5_and_6(effort: &Effort) -> Outcome<()> {
     {
         comparison(&mut table, "against Bloom", rate, printed, ours, theirs);
     }
-    table.print();
+    table.print()?;
     let mut table = Table::new("Table 6, rivals: blocks of 32 bytes", &PARTS);
     let (balanced, blocked) = ([10.4, 17.0, 24.0], [10.9, 17.4, 27.5]);
     for (rate, printed) in RATES.into_iter().zip(blocked) {
@@ -377,7 +378,7 @@ pub(super) fn table_5_and_6(effort: &Effort) -> Outcome<()> {
             comparison(&mut table, name, rate, printed[i], ours, theirs[i]);
         }
     }
-    table.print();
+    table.print()?;
     Ok(())
 }
 
@@ -467,6 +468,6 @@ fn fixed_blocks(
             verdict,
         );
     }
-    table.print();
+    table.print()?;
     Ok(())
 }
