@@ -14,6 +14,14 @@
 //! Memory: the filter, 16 MiB of buffers, and while shards are solved 17 bytes for each key of a shard (up to 12.5
 //! million, so 213 MB) and thread. Disk: 8 bytes a key. Where keys repeat, they are dropped file by file, for which a file
 //! is read whole: 8 bytes for each of its hashes, a 256th of all of them, or all if they are the same over and over.
+//!
+//! | keys | to disk | to a filter of 8 bits, two threads | most memory | by the formula above |
+//! |---|---|---|---|---|
+//! | 4·10⁸ | 11 s | 27 s | 836 MB | 886 MB |
+//! | 10⁹ | 39 s | 70 s | 1488 MB | 1553 MB |
+//!
+//! Every key was found again, and 0.39 % of others (Zen 3, two cores; `cargo run --release -p tamis-examples --bin out_of_core
+//! -- 1000000000 DIRECTORY 2`).
 
 use std::fs::{self, File};
 use std::hash::{BuildHasher, RandomState};
