@@ -1,5 +1,6 @@
 //! The targets, in one table, and whether a run meets them.
 
+use crate::clock::Clock;
 use crate::figures::{Figure, Row, Run, Shape};
 use crate::keys::KeyType;
 use crate::stats::Samples;
@@ -355,6 +356,14 @@ impl Target {
         }
     }
 
+    /// What threads gain shows in time that passes alone; of all else, processor time says more on a busy machine.
+    pub(crate) fn clock(&self) -> Clock {
+        match self.goal {
+            Goal::Threads { .. } => Clock::Wall,
+            _ => Clock::Cpu,
+        }
+    }
+
     /// How far we are, sample by sample, and how far we should be; more is better. `None` if it was not measured.
     fn reached(&self, run: &Run) -> Option<(Samples, f64)> {
         let ours = run.find(self.ours, self.shape())?;
@@ -400,7 +409,6 @@ impl Target {
                 (theirs.over(ours.figures.get(&Figure::Build)?), times)
             }
             Goal::Threads { times } => {
-                // Time that passes, against processor time: on one thread of a quiet machine they are the same.
                 let one = ours.figures.get(&Figure::Build)?;
                 (one.over(ours.figures.get(&Figure::BuildThreads)?), times)
             }

@@ -400,15 +400,16 @@ fn check_targets(
     Ok(ExitCode::from(u8::from(missed > 0)))
 }
 
-/// Lets those meet whom each target speaks of; targets of the same ones share a duel, and one that speaks
-/// of us alone has part in the first of ours.
+/// Lets those meet whom each target speaks of; targets of the same ones and the same clock share a duel, and one that
+/// speaks of us alone has part in the first of ours.
 fn measure_targets(targets: &[&Target], rounds: usize) -> Vec<Rc<Run>> {
     let all = subject::all();
-    let mut duels: Vec<(Vec<_>, Rc<Run>)> = Vec::new();
+    let mut duels: Vec<(Vec<_>, Clock, Rc<Run>)> = Vec::new();
     let mut runs = Vec::new();
     for target in targets {
-        let names = target.sides();
-        if let Some((_, run)) = duels.iter().find(|(sides, _)| sides.starts_with(&names)) {
+        let (names, clock) = (target.sides(), target.clock());
+        let held = |(sides, of, _): &&(Vec<_>, _, _)| sides.starts_with(&names) && *of == clock;
+        if let Some((.., run)) = duels.iter().find(held) {
             runs.push(Rc::clone(run));
             continue;
         }
@@ -416,11 +417,13 @@ fn measure_targets(targets: &[&Target], rounds: usize) -> Vec<Rc<Run>> {
             let contestant = all.iter().find(|c| c.name == name)?;
             Some(Side { contestant, shape })
         };
-        let same = targets.iter().filter(|t| names.starts_with(&t.sides()));
+        let same = |t: &&&Target| names.starts_with(&t.sides()) && t.clock() == clock;
+        let same = targets.iter().filter(same);
         let duel = Duel {
             sides: names.iter().filter_map(side).collect(),
             figures: same.flat_map(|t| t.figures()).collect(),
             threads: check::THREADS,
+            clock,
             slices: duel::SLICES,
         };
         let who: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
@@ -436,7 +439,7 @@ fn measure_targets(targets: &[&Target], rounds: usize) -> Vec<Rc<Run>> {
         });
         let run = Rc::new(run);
         runs.push(Rc::clone(&run));
-        duels.push((names, run));
+        duels.push((names, clock, run));
     }
     progress("");
     runs
