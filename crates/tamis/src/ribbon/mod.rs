@@ -65,6 +65,7 @@
 
 mod bumped;
 mod homogeneous;
+mod lookup;
 mod retrieval;
 mod solve;
 mod standard;
@@ -91,6 +92,8 @@ use crate::simd::{self, Bits, COLUMNS};
 const BLOCK: u64 = 64;
 /// Most bits of a slot.
 const MOST_COLUMNS: u32 = 32;
+/// Columns for which half a vector does.
+const FEW: usize = COLUMNS / 2;
 const MOST_SHARDS: u64 = 1 << 16;
 /// Most blocks of a shard: more than any set of shards has.
 const MOST_BLOCKS: u64 = 1 << 36;
@@ -278,18 +281,6 @@ impl Shape {
         block * u64::from(self.columns - 1) + block.saturating_sub(self.short)
     }
 
-    /// Where the words of a hash lie, given its shard, its start, and the hash that its row and result are made of.
-    #[inline(always)]
-    pub(crate) fn place<R: Row>(&self, shard: u64, start: u64, hash: u64) -> Place<R> {
-        let (row, result) = R::of(hash);
-        Place {
-            first: self.first(shard, start),
-            start,
-            row,
-            result,
-        }
-    }
-
     /// The start of a hash that is mixed.
     #[inline(always)]
     pub(crate) fn start(&self, mixed: u64) -> u64 {
@@ -370,20 +361,25 @@ impl Shape {
         place: Place<R>,
     ) -> Option<bool> {
         let columns = self.columns_at(place.start) as usize;
-        let mut agree = self.agrees_from(bits, words, place, 0, columns)?;
+        let mut agree = self.agrees_from::<R, B, COLUMNS>(bits, words, place, 0, columns)?;
         if WIDE {
             // There is no way out before the last column: it would be taken at random, and what the processor does ahead
-            // of it would be lost.
-            for from in (COLUMNS..columns).step_by(COLUMNS) {
-                agree &= self.agrees_from(bits, words, place, from, columns)?;
+            // of it would be lost. Nor are there fewer rounds for blocks that lack the last column.
+            let (all, mut from) = (self.columns as usize, COLUMNS);
+            while from + FEW < all {
+                agree &= self.agrees_from::<R, B, COLUMNS>(bits, words, place, from, columns)?;
+                from += COLUMNS;
+            }
+            if from < all {
+                agree &= self.agrees_from::<R, B, FEW>(bits, words, place, from, columns)?;
             }
         }
         Some(agree)
     }
 
-    /// The same in up to eight columns.
+    /// The same in up to `C` columns from one on.
     #[inline(always)]
-    fn agrees_from<R: Row, B: Bits>(
+    fn agrees_from<R: Row, B: Bits, const C: usize>(
         &self,
         bits: B,
         words: &[u64],
@@ -392,13 +388,13 @@ impl Shape {
         columns: usize,
     ) -> Option<bool> {
         let masks = place.row.masks(place.start);
-        let (expected, count) = (place.result >> from, columns - from);
+        let (expected, count) = (place.result >> from, columns.saturating_sub(from));
         // The next block starts where this one ends, and has no less columns. A narrow row does not reach the third.
         let far = match R::WIDTH {
             64 => columns,
             _ => columns + self.columns_at(place.start + BLOCK) as usize,
         };
-        let [near, next, third] = blocks(words, place.first + from, columns, far)?;
+        let [near, next, third] = blocks::<C>(words, place.first + from, columns, far)?;
         Some(match R::WIDTH {
             64 => bits.agree([near, third], [masks[0], masks[1]], expected, count),
             _ => bits.agree([near, next, third], masks, expected, count),
@@ -465,10 +461,15 @@ impl Shape {
     }
 }
 
-/// Eight words of a block and of two after it, so many words on; nothing where they would reach beyond the last word.
+/// Some words of a block and of two after it, so many words on; nothing where they would reach beyond the last word.
 #[inline(always)]
-fn blocks(words: &[u64], first: usize, next: usize, far: usize) -> Option<[&[u64; COLUMNS]; 3]> {
-    let all = words.get(first..first + far + COLUMNS)?;
+fn blocks<const C: usize>(
+    words: &[u64],
+    first: usize,
+    next: usize,
+    far: usize,
+) -> Option<[&[u64; C]; 3]> {
+    let all = words.get(first..first + far + C)?;
     let next = all.get(next..)?;
     Some([all.first_chunk()?, next.first_chunk()?, all.last_chunk()?])
 }
