@@ -50,20 +50,22 @@
 //!   2022: bumping, buckets and thresholds.
 //! - Dillinger, Walzer, *Ribbon filter: practically smaller than Bloom and Xor*, 2021: the ribbon.
 
+mod lookup;
+
 use crate::bits::fastrange;
 use crate::buf::Buf;
 use crate::config::{Config, Tally};
-use crate::error::{BuildError, BuildErrorKind, DecodeError};
+use crate::error::{BuildError, BuildErrorKind, DecodeError, NoMemory};
 use crate::filter::{Filter, Kind};
 use crate::format::{Decoder, Encoder};
 use crate::math;
 use crate::peel::shards::{Shards, mixed, multiple};
 use crate::peel::{dedup, in_parallel};
 use crate::ribbon::{
-    BLOCK, Band, Failure, MOST_COLUMNS, MOST_SHARDS, Number, Place, Placed, Rate, Row, Shape,
-    in_order,
+    BLOCK, Band, Failure, MOST_COLUMNS, MOST_SHARDS, Number, Placed, Rate, Row, Shape, in_order,
 };
 use crate::simd::{self, Bits, COLUMNS, Portable, Probe};
+use lookup::{FULL, Lookup, NARROW, WIDE};
 
 /// A static filter of any rate: 0.4 % above the lower bound at 2⁻⁸, 1 to 2 % at rates that are no power of two.
 ///
@@ -77,10 +79,15 @@ use crate::simd::{self, Bits, COLUMNS, Portable, Probe};
 /// ```
 #[derive(Clone, Debug)]
 pub struct RibbonBumped {
-    layers: Box<[Layer]>,
+    /// The layer that answers for nearly all hashes; without a bucket where there is none.
+    first: Layer,
+    /// The layers that what it bumps is passed to.
+    rest: Box<[Layer]>,
     /// The multiples of what the last layer bumped, as the next would see them, in ascending order.
     list: Buf<u64>,
     columns: u32,
+    /// [`FULL`], [`NARROW`] or [`WIDE`].
+    layout: u8,
     len: u64,
 }
 
@@ -173,17 +180,6 @@ impl Layer {
         }
     }
 
-    #[inline(always)]
-    fn reader<B: Bits, const WIDE: bool>(&self, bits: B) -> Reader<'_, B, WIDE> {
-        Reader {
-            bits,
-            shape: self.shape,
-            starts: self.starts,
-            words: &self.words,
-            thresholds: &self.thresholds,
-        }
-    }
-
     /// A layer of these hashes, and the multiples of those it bumps.
     fn build(
         config: &Config,
@@ -236,6 +232,18 @@ impl Layer {
             bumped.extend(part.bumped);
         }
         Ok((Layer::new(shape, words, thresholds), bumped))
+    }
+
+    /// No layer.
+    fn none() -> Result<Layer, NoMemory> {
+        let shape = Shape {
+            width: WIDTH,
+            columns: 1,
+            shards: 0,
+            blocks: 1,
+            short: 0,
+        };
+        Ok(Layer::new(shape, Buf::zeroed(0)?, Buf::zeroed(0)?))
     }
 
     /// Reads the sections of a row of the table.
@@ -322,11 +330,13 @@ pub(super) fn fill_bucket<K: Copy, N: Number>(
     (code as u8, bumps)
 }
 
-/// What a code of two bits stands for.
+/// What the two bits of a bucket stand for. One that is not there bumps all.
 #[inline(always)]
 pub(super) fn threshold(codes: &[u8], bucket: u64) -> u64 {
-    let code = codes[(bucket / 4) as usize] >> (bucket % 4 * 2) & 3;
-    u64::from(THRESHOLDS[usize::from(code)])
+    codes.get((bucket / 4) as usize).map_or(BUCKET, |codes| {
+        let code = codes >> (bucket % 4 * 2) & 3;
+        u64::from(THRESHOLDS[usize::from(code)])
+    })
 }
 
 /// What building a shard's table gives besides.
@@ -390,81 +400,39 @@ impl simd::Op for Fill<'_> {
     }
 }
 
-/// The table and the thresholds of a layer, for looking up. `WIDE`: of more columns than are compared at once.
-#[derive(Clone, Copy)]
-struct Reader<'a, B, const WIDE: bool> {
-    bits: B,
-    shape: Shape,
-    starts: u64,
-    words: &'a [u64],
-    thresholds: &'a [u8],
-}
-
-/// Where a hash is looked up, given its multiple.
-#[derive(Clone, Copy)]
-struct At {
-    multiple: u64,
-    start: u64,
-    first: usize,
-}
-
-impl<B: Bits, const WIDE: bool> Reader<'_, B, WIDE> {
-    /// The start of a hash's multiple, and where its words lie: this filter's geometry.
-    #[inline(always)]
-    fn at(&self, multiple: u64) -> At {
-        let start = fastrange(multiple, self.starts).0;
-        At {
-            multiple,
-            start,
-            first: self.shape.offset(start / BLOCK) as usize,
-        }
-    }
-
-    /// Whether the hash is contained, or nothing where this layer bumps it.
-    #[inline(always)]
-    fn answer(&self, at: At) -> Option<bool> {
-        let At {
-            multiple,
-            start,
-            first,
-        } = at;
-        if start % BUCKET < threshold(self.thresholds, start / BUCKET) {
-            return None;
-        }
-        let (row, result) = equation(multiple);
-        let place = Place {
-            first,
-            start,
-            row,
-            result,
-        };
-        Some(
-            self.shape
-                .agrees::<u64, B, WIDE>(self.bits, self.words, place),
-        )
-    }
-}
-
 impl RibbonBumped {
+    /// Its parts, which must fit together.
+    fn new(
+        layers: Vec<Layer>,
+        list: Buf<u64>,
+        columns: u32,
+        len: u64,
+    ) -> Result<RibbonBumped, NoMemory> {
+        let mut layers = layers.into_iter();
+        let first = layers.next().map_or_else(Layer::none, Ok)?;
+        let layout = match columns as usize {
+            COLUMNS if first.shape.short == 0 => FULL,
+            ..=COLUMNS => NARROW,
+            _ => WIDE,
+        };
+        Ok(RibbonBumped {
+            first,
+            rest: layers.collect(),
+            list,
+            columns,
+            layout,
+            len,
+        })
+    }
+
     /// How many ribbons there are.
     pub fn layers(&self) -> usize {
-        self.layers.len()
+        self.all_layers().count()
     }
 
-    /// Whether a hash that the first layer bumps is contained, given its multiple.
-    #[cold]
-    #[inline(never)]
-    fn bumped(&self, mut multiple: u64) -> bool {
-        for layer in self.layers.get(1..).unwrap_or_default() {
-            multiple = next(multiple);
-            if let Some(answer) = simd::dispatch(Below(layer, multiple)) {
-                return answer;
-            }
-        }
-        if !self.layers.is_empty() {
-            multiple = next(multiple);
-        }
-        self.list.binary_search(&multiple).is_ok()
+    fn all_layers(&self) -> impl Iterator<Item = &Layer> {
+        let first = Some(&self.first).filter(|layer| layer.starts > 0);
+        first.into_iter().chain(&self.rest)
     }
 
     /// The filter of these hashes, or why not: some are given more than once.
@@ -498,133 +466,26 @@ impl RibbonBumped {
             return Err(Failure::Repeats);
         }
         tally.add(keys);
-        Ok(RibbonBumped {
-            layers: layers.into_boxed_slice(),
-            list: Buf::copied(&left)?,
-            columns: rate.columns,
-            len: hashes.len() as u64,
-        })
-    }
-}
-
-/// One hash to look up. Two words, so that both are handed over in registers.
-struct Lookup<'a, const WIDE: bool>(&'a RibbonBumped, u64);
-
-impl<const WIDE: bool> simd::Op for Lookup<'_, WIDE> {
-    type Out = bool;
-
-    #[inline(always)]
-    fn run<B: Bits>(self, bits: B) -> bool {
-        let Lookup(ribbon, hash) = self;
-        let multiple = multiple(hash);
-        let Some(layer) = ribbon.layers.first() else {
-            return ribbon.bumped(multiple);
-        };
-        let reader = layer.reader::<B, WIDE>(bits);
-        match reader.answer(reader.at(multiple)) {
-            Some(answer) => answer,
-            None => ribbon.bumped(multiple),
-        }
-    }
-}
-
-/// A multiple to look up in a layer after the first.
-struct Below<'a>(&'a Layer, u64);
-
-impl simd::Op for Below<'_> {
-    type Out = Option<bool>;
-
-    #[inline(always)]
-    fn run<B: Bits>(self, bits: B) -> Option<bool> {
-        let reader = self.0.reader::<B, true>(bits);
-        reader.answer(reader.at(self.1))
-    }
-}
-
-/// Many hashes to look up where there is a layer.
-struct LookupBatch<'a, const WIDE: bool> {
-    ribbon: &'a RibbonBumped,
-    layer: &'a Layer,
-    hashes: &'a [u64],
-    out: &'a mut [bool],
-}
-
-impl<const WIDE: bool> simd::Op for LookupBatch<'_, WIDE> {
-    type Out = ();
-
-    #[inline(always)]
-    fn run<B: Bits>(self, bits: B) {
-        let probe = Layered {
-            reader: self.layer.reader::<B, WIDE>(bits),
-            ribbon: self.ribbon,
-        };
-        let bytes = self.ribbon.size_in_bytes();
-        simd::probe_all(&probe, bytes, self.hashes, self.out);
-    }
-}
-
-/// The first layer at hand, the others where they are.
-struct Layered<'a, B, const WIDE: bool> {
-    reader: Reader<'a, B, WIDE>,
-    ribbon: &'a RibbonBumped,
-}
-
-impl<B: Bits, const WIDE: bool> Probe for Layered<'_, B, WIDE> {
-    type Place = At;
-
-    #[inline(always)]
-    fn place(&self, hash: u64) -> At {
-        self.reader.at(multiple(hash))
-    }
-
-    #[inline(always)]
-    fn prefetch(&self, at: At) {
-        self.reader.shape.prefetch(self.reader.words, at.first);
-    }
-
-    #[inline(always)]
-    fn probe(&self, at: At) -> bool {
-        match self.reader.answer(at) {
-            Some(answer) => answer,
-            None => self.ribbon.bumped(at.multiple),
-        }
+        let list = Buf::copied(&left)?;
+        Ok(Self::new(layers, list, rate.columns, hashes.len() as u64)?)
     }
 }
 
 impl Filter for RibbonBumped {
     #[inline]
     fn contains(&self, hash: u64) -> bool {
-        if self.columns <= COLUMNS as u32 {
-            simd::dispatch(Lookup::<false>(self, hash))
-        } else {
-            simd::dispatch(Lookup::<true>(self, hash))
+        match self.layout {
+            FULL => simd::dispatch(Lookup::<FULL>(self, hash)),
+            NARROW => simd::dispatch(Lookup::<NARROW>(self, hash)),
+            _ => simd::dispatch(Lookup::<WIDE>(self, hash)),
         }
     }
 
     fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
-        let n = hashes.len().min(out.len());
-        let (hashes, out) = (&hashes[..n], &mut out[..n]);
-        let Some(layer) = self.layers.first() else {
-            for (&hash, answer) in hashes.iter().zip(out) {
-                *answer = self.contains(hash);
-            }
-            return;
-        };
-        let ribbon = self;
-        if self.columns <= COLUMNS as u32 {
-            simd::dispatch(LookupBatch::<false> {
-                ribbon,
-                layer,
-                hashes,
-                out,
-            });
-        } else {
-            simd::dispatch(LookupBatch::<true> {
-                ribbon,
-                layer,
-                hashes,
-                out,
-            });
+        match self.layout {
+            FULL => self.batch::<FULL>(hashes, out),
+            NARROW => self.batch::<NARROW>(hashes, out),
+            _ => self.batch::<WIDE>(hashes, out),
         }
     }
 
@@ -636,13 +497,13 @@ impl Filter for RibbonBumped {
     fn size_in_bytes(&self) -> usize {
         let of_layer =
             |layer: &Layer| layer.words.size_in_bytes() + layer.thresholds.size_in_bytes();
-        let layers: usize = self.layers.iter().map(of_layer).sum();
-        size_of_val(&*self.layers) + layers + self.list.size_in_bytes()
+        let layers: usize = self.all_layers().map(of_layer).sum();
+        size_of_val(&*self.rest) + layers + self.list.size_in_bytes()
     }
 
     fn fpr(&self) -> f64 {
         let (mut reached, mut found) = (1.0, 0.0);
-        for layer in &self.layers {
+        for layer in self.all_layers() {
             let (answered, by_mistake) = layer.shares();
             found += reached * by_mistake;
             reached *= 1.0 - answered;
@@ -653,11 +514,8 @@ impl Filter for RibbonBumped {
     /// Of the first layer only: the others are small.
     #[inline(always)]
     fn prefetch(&self, hash: u64) {
-        if let Some(layer) = self.layers.first() {
-            let reader = layer.reader::<_, false>(Portable);
-            let first = reader.at(multiple(hash)).first;
-            layer.shape.prefetch(&layer.words, first);
-        }
+        let probe = self.probe::<_, NARROW>(Portable);
+        probe.prefetch(probe.place(hash));
     }
 }
 
@@ -686,12 +544,12 @@ impl Kind for RibbonBumped {
 
     fn encode<'a>(&'a self, out: &mut Encoder<'a>) {
         out.param("columns", u64::from(self.columns));
-        out.param("layers", self.layers.len() as u64);
+        out.param("layers", self.layers() as u64);
         out.param("listed", self.list.len() as u64);
         let row = |layer: &Layer| [layer.shape.blocks, layer.shape.short];
-        let table = self.layers.iter().flat_map(row).flat_map(u64::to_le_bytes);
+        let table = self.all_layers().flat_map(row).flat_map(u64::to_le_bytes);
         out.made(table.collect());
-        for layer in &self.layers {
+        for layer in self.all_layers() {
             out.section(&layer.thresholds);
             out.section(&layer.words);
         }
@@ -732,12 +590,7 @@ impl Kind for RibbonBumped {
                 "hashes in ascending order",
             ));
         }
-        Ok(RibbonBumped {
-            layers: layers.into_boxed_slice(),
-            list,
-            columns,
-            len: input.len(),
-        })
+        Ok(Self::new(layers, list, columns, input.len())?)
     }
 }
 

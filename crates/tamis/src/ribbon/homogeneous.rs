@@ -50,10 +50,11 @@ use crate::filter::{Filter, Kind};
 use crate::format::{Decoder, Encoder};
 use crate::math;
 use crate::peel::dedup;
-use crate::peel::shards::{multiple, shard_of};
+use crate::peel::shards::multiple;
+use crate::ribbon::lookup::{self, Sharded};
 use crate::ribbon::solve::{Part, solve_shards};
-use crate::ribbon::{BLOCK, Band, Failure, Place, Rate, Row, Shape, in_order, shards_for, width};
-use crate::simd::{self, Bits, Portable, Probe};
+use crate::ribbon::{BLOCK, Band, Failure, Rate, Row, Shape, in_order, shards_for, width};
+use crate::simd::{self, Bits};
 
 /// A static filter of any rate whose construction never fails, 5 % above the lower bound.
 ///
@@ -87,16 +88,6 @@ impl RibbonHomogeneous {
     /// Bits of a row: how many slots in a row a key may name.
     pub fn width(&self) -> u32 {
         self.shape.width
-    }
-
-    #[inline(always)]
-    fn reader<R, B>(&self, bits: B) -> Reader<'_, R, B> {
-        Reader {
-            bits,
-            words: &self.words,
-            shape: self.shape,
-            row: PhantomData,
-        }
     }
 
     /// The table of these hashes, or that some are given more than once.
@@ -198,100 +189,31 @@ impl<R: Row> simd::Op for Solve<'_, R> {
     }
 }
 
-/// The tables, for looking up.
-#[derive(Clone, Copy)]
-struct Reader<'a, R, B> {
-    bits: B,
-    words: &'a [u64],
-    shape: Shape,
-    row: PhantomData<R>,
-}
-
-impl<R: Row, B: Bits> Probe for Reader<'_, R, B> {
-    type Place = Place<R>;
-
-    /// The shard of a hash, and its start and row once it is mixed: this filter's geometry.
+impl Sharded for RibbonHomogeneous {
     #[inline(always)]
-    fn place(&self, hash: u64) -> Place<R> {
-        let (shard, salted) = (shard_of(hash, self.shape.shards), salted(hash, &self.shape));
-        let place = self.shape.place(shard, self.shape.start(salted), salted);
-        Place { result: 0, ..place }
+    fn tables(&self) -> (&[u64], &[u64], Shape) {
+        (&self.words, &[], self.shape)
     }
 
     #[inline(always)]
-    fn prefetch(&self, place: Place<R>) {
-        self.shape.prefetch(self.words, place.first);
+    fn salted(hash: u64, _: u64, _: &[u64], shape: &Shape) -> u64 {
+        salted(hash, shape)
     }
 
     #[inline(always)]
-    fn probe(&self, place: Place<R>) -> bool {
-        self.shape
-            .agrees::<R, B, true>(self.bits, self.words, place)
-    }
-}
-
-/// One hash to look up. Two words, so that both are handed over in registers.
-struct Lookup<'a>(&'a RibbonHomogeneous, u64);
-
-impl simd::Op for Lookup<'_> {
-    type Out = bool;
-
-    #[inline(always)]
-    fn run<B: Bits>(self, bits: B) -> bool {
-        let Lookup(ribbon, hash) = self;
-        if ribbon.shape.shards == 0 {
-            false
-        } else if ribbon.shape.width == 64 {
-            let reader = ribbon.reader::<u64, B>(bits);
-            reader.probe(reader.place(hash))
-        } else {
-            let reader = ribbon.reader::<u128, B>(bits);
-            reader.probe(reader.place(hash))
-        }
-    }
-}
-
-/// Many hashes to look up.
-struct LookupBatch<'a> {
-    ribbon: &'a RibbonHomogeneous,
-    hashes: &'a [u64],
-    out: &'a mut [bool],
-}
-
-impl simd::Op for LookupBatch<'_> {
-    type Out = ();
-
-    #[inline(always)]
-    fn run<B: Bits>(self, bits: B) {
-        let LookupBatch {
-            ribbon,
-            hashes,
-            out,
-        } = self;
-        let bytes = ribbon.size_in_bytes();
-        if ribbon.shape.shards == 0 {
-            out.fill(false);
-        } else if ribbon.shape.width == 64 {
-            simd::probe_all(&ribbon.reader::<u64, B>(bits), bytes, hashes, out);
-        } else {
-            simd::probe_all(&ribbon.reader::<u128, B>(bits), bytes, hashes, out);
-        }
+    fn expected(_: u32) -> u32 {
+        0
     }
 }
 
 impl Filter for RibbonHomogeneous {
     #[inline]
     fn contains(&self, hash: u64) -> bool {
-        simd::dispatch(Lookup(self, hash))
+        lookup::contains(self, hash)
     }
 
     fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
-        let n = hashes.len().min(out.len());
-        simd::dispatch(LookupBatch {
-            ribbon: self,
-            hashes: &hashes[..n],
-            out: &mut out[..n],
-        });
+        lookup::contains_batch(self, hashes, out);
     }
 
     /// The number of distinct keys.
@@ -319,10 +241,7 @@ impl Filter for RibbonHomogeneous {
 
     #[inline(always)]
     fn prefetch(&self, hash: u64) {
-        if self.shape.shards > 0 {
-            let reader = self.reader::<u64, _>(Portable);
-            reader.prefetch(reader.place(hash));
-        }
+        lookup::prefetch(self, hash);
     }
 }
 

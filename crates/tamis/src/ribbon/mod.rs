@@ -65,6 +65,7 @@
 
 mod bumped;
 mod homogeneous;
+mod lookup;
 mod retrieval;
 mod solve;
 mod standard;
@@ -85,12 +86,14 @@ use crate::config::Config;
 use crate::error::{BuildError, BuildErrorKind, DecodeError, NoMemory};
 use crate::format::{Decoder, Encoder};
 use crate::math;
-use crate::simd::{self, Bits, COLUMNS, Portable};
+use crate::simd::{self, Bits, COLUMNS};
 
 /// Slots of a block.
 const BLOCK: u64 = 64;
 /// Most bits of a slot.
 const MOST_COLUMNS: u32 = 32;
+/// Columns for which half a vector does.
+const FEW: usize = COLUMNS / 2;
 const MOST_SHARDS: u64 = 1 << 16;
 /// Most blocks of a shard: more than any set of shards has.
 const MOST_BLOCKS: u64 = 1 << 36;
@@ -118,8 +121,8 @@ pub(crate) trait Row:
     const ZERO: Self;
     /// The row and the result of a hash.
     fn of(hash: u64) -> (Self, u32);
-    /// The row's words where it starts at bit `offset` of the first: the last is [`Self::WIDTH`]/64.
-    fn masks(self, offset: u32) -> [u64; 3];
+    /// The row's words where it starts at this slot of all: the last is [`Self::WIDTH`]/64.
+    fn masks(self, start: u64) -> [u64; 3];
     fn trailing_zeros(self) -> u32;
     /// Whether the number of ones is odd.
     fn parity(self) -> u32;
@@ -134,6 +137,15 @@ fn spread(x: u64, by: u64) -> u64 {
     x ^ x >> 32
 }
 
+/// A word moved up to where a start lies in its block, and what of it comes to lie in the next.
+#[inline(always)]
+fn split(word: u64, start: u64) -> (u64, u64) {
+    let offset = start as u32 % 64;
+    let near = word << offset;
+    // The rotation has both.
+    (near, word.rotate_left(offset) ^ near)
+}
+
 impl Row for u64 {
     const WIDTH: u32 = 64;
     const ZERO: u64 = 0;
@@ -145,8 +157,9 @@ impl Row for u64 {
     }
 
     #[inline(always)]
-    fn masks(self, offset: u32) -> [u64; 3] {
-        [self << offset, self >> 1 >> (63 - offset), 0]
+    fn masks(self, start: u64) -> [u64; 3] {
+        let (near, next) = split(self, start);
+        [near, next, 0]
     }
 
     #[inline(always)]
@@ -183,14 +196,10 @@ impl Row for u128 {
     }
 
     #[inline(always)]
-    fn masks(self, offset: u32) -> [u64; 3] {
-        let (low, high) = (self as u64, (self >> 64) as u64);
-        let back = 63 - offset;
-        [
-            low << offset,
-            high << offset | low >> 1 >> back,
-            high >> 1 >> back,
-        ]
+    fn masks(self, start: u64) -> [u64; 3] {
+        let (near, next) = split(self as u64, start);
+        let (after, third) = split((self >> 64) as u64, start);
+        [near, next | after, third]
     }
 
     #[inline(always)]
@@ -272,18 +281,6 @@ impl Shape {
         block * u64::from(self.columns - 1) + block.saturating_sub(self.short)
     }
 
-    /// Where the words of a hash lie, given its shard, its start, and the hash that its row and result are made of.
-    #[inline(always)]
-    pub(crate) fn place<R: Row>(&self, shard: u64, start: u64, hash: u64) -> Place<R> {
-        let (row, result) = R::of(hash);
-        Place {
-            first: self.first(shard, start),
-            start,
-            row,
-            result,
-        }
-    }
-
     /// The start of a hash that is mixed.
     #[inline(always)]
     pub(crate) fn start(&self, mixed: u64) -> u64 {
@@ -342,44 +339,66 @@ impl Shape {
         words: &[u64],
         place: Place<R>,
     ) -> bool {
-        let columns = self.columns_at(place.start) as usize;
-        let mut agree = self.agrees_from(bits, words, place, 0, columns);
-        if WIDE {
-            // There is no way out before the last column: it would be taken at random, and what the processor does ahead
-            // of it would be lost.
-            for from in (COLUMNS..columns).step_by(COLUMNS) {
-                agree &= self.agrees_from(bits, words, place, from, columns);
-            }
-        }
-        agree
+        let agrees = self.agrees_before_the_end::<R, B, WIDE>(bits, words, place);
+        agrees.unwrap_or_else(|| {
+            let Place {
+                first,
+                start,
+                row,
+                result,
+            } = place;
+            let (next, third) = (self.columns_at(start), self.columns_at(start + BLOCK));
+            agrees_at_the_end(words, first, [next, third], start, row, result)
+        })
     }
 
-    /// The same in up to eight columns.
+    /// The same, but for rows so near the end that eight words would reach beyond the last: of these it says nothing.
     #[inline(always)]
-    fn agrees_from<R: Row, B: Bits>(
+    pub(crate) fn agrees_before_the_end<R: Row, B: Bits, const WIDE: bool>(
+        &self,
+        bits: B,
+        words: &[u64],
+        place: Place<R>,
+    ) -> Option<bool> {
+        let columns = self.columns_at(place.start) as usize;
+        let mut agree = self.agrees_from::<R, B, COLUMNS>(bits, words, place, 0, columns)?;
+        if WIDE {
+            // There is no way out before the last column: it would be taken at random, and what the processor does ahead
+            // of it would be lost. Nor are there fewer rounds for blocks that lack the last column.
+            let (all, mut from) = (self.columns as usize, COLUMNS);
+            while from + FEW < all {
+                agree &= self.agrees_from::<R, B, COLUMNS>(bits, words, place, from, columns)?;
+                from += COLUMNS;
+            }
+            if from < all {
+                agree &= self.agrees_from::<R, B, FEW>(bits, words, place, from, columns)?;
+            }
+        }
+        Some(agree)
+    }
+
+    /// The same in up to `C` columns from one on.
+    #[inline(always)]
+    fn agrees_from<R: Row, B: Bits, const C: usize>(
         &self,
         bits: B,
         words: &[u64],
         place: Place<R>,
         from: usize,
         columns: usize,
-    ) -> bool {
-        let (offset, row) = ((place.start % BLOCK) as u32, place.row);
-        let masks = row.masks(offset);
-        let (expected, count) = (place.result >> from, columns - from);
-        let first = place.first + from;
+    ) -> Option<bool> {
+        let masks = place.row.masks(place.start);
+        let (expected, count) = (place.result >> from, columns.saturating_sub(from));
         // The next block starts where this one ends, and has no less columns. A narrow row does not reach the third.
         let far = match R::WIDTH {
             64 => columns,
             _ => columns + self.columns_at(place.start + BLOCK) as usize,
         };
-        match blocks(words, first, columns, far) {
-            Some([near, _, next]) if R::WIDTH == 64 => {
-                bits.agree([near, next], [masks[0], masks[1]], expected, count)
-            }
-            Some(blocks) => bits.agree(blocks, masks, expected, count),
-            None => agrees_at_the_end(words, first, columns, far, offset, row, expected, count),
-        }
+        let [near, next, third] = blocks::<C>(words, place.first + from, columns, far)?;
+        Some(match R::WIDTH {
+            64 => bits.agree([near, third], [masks[0], masks[1]], expected, count),
+            _ => bits.agree([near, next, third], masks, expected, count),
+        })
     }
 
     pub(crate) fn encode(&self, out: &mut Encoder<'_>) {
@@ -442,38 +461,43 @@ impl Shape {
     }
 }
 
-/// Eight words of a block and of two after it, so many words on; nothing where they would reach beyond the last word.
+/// Some words of a block and of two after it, so many words on; nothing where they would reach beyond the last word.
 #[inline(always)]
-fn blocks(words: &[u64], first: usize, next: usize, far: usize) -> Option<[&[u64; COLUMNS]; 3]> {
-    let near = words.get(first..)?;
-    let all = near.get(..far + COLUMNS)?;
-    let next = near.get(next..)?;
-    Some([all.first_chunk()?, next.first_chunk()?, all.last_chunk()?])
-}
-
-/// Whether the columns of such blocks agree where eight words would reach beyond the last. Numbers, not structures: those
-/// would lie in memory for whoever does not come here.
-#[cold]
-#[inline(never)]
-#[expect(
-    clippy::too_many_arguments,
-    reason = "handed over in registers, as far as they go"
-)]
-fn agrees_at_the_end<R: Row>(
+fn blocks<const C: usize>(
     words: &[u64],
     first: usize,
     next: usize,
     far: usize,
-    offset: u32,
+) -> Option<[&[u64; C]; 3]> {
+    let all = words.get(first..first + far + C)?;
+    let next = all.get(next..)?;
+    Some([all.first_chunk()?, next.first_chunk()?, all.last_chunk()?])
+}
+
+/// Whether the slots of a row combine to its result, one column after the other: the row's block has the first number of
+/// columns, and the next the second. Numbers, not structures: those would lie in memory for whoever does not come here.
+#[cold]
+#[inline(never)]
+fn agrees_at_the_end<R: Row>(
+    words: &[u64],
+    first: usize,
+    columns: [u32; 2],
+    start: u64,
     row: R,
-    expected: u32,
-    count: usize,
+    result: u32,
 ) -> bool {
-    let blocks = [0, next, far].map(|after| {
-        let there = words.get(first + after..).unwrap_or_default();
-        std::array::from_fn(|i| there.get(i).copied().unwrap_or(0))
-    });
-    Portable.agree(blocks.each_ref(), row.masks(offset), expected, count)
+    let [next, third] = columns.map(|columns| columns as usize);
+    let masks = row.masks(start);
+    (0..next).all(|column| {
+        // A narrow row's third mask is 0, and its third block may not be there.
+        let blocks = [0, next, next + third].map(|block| first + block + column);
+        let word = |block: usize| words.get(block).copied().unwrap_or(0);
+        let under = blocks
+            .iter()
+            .zip(masks)
+            .fold(0, |x, (&block, mask)| x ^ word(block) & mask);
+        under.parity() == result.bit(column as u32)
+    })
 }
 
 /// Where a row's words lie, and what its slots should combine to.

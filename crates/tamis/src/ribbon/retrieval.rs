@@ -218,7 +218,7 @@ impl Retrieval {
         for layer in &self.layers {
             let start = Self::start(layer, multiple);
             if start % BUCKET >= threshold(&self.thresholds, layer.bucket + start / BUCKET) {
-                let masks = equation(multiple).0.masks((start % BLOCK) as u32);
+                let masks = equation(multiple).0.masks(start);
                 let (first, columns) = (self.first(layer, start), self.columns as usize);
                 let (near, next) = self.words[first..first + 2 * columns].split_at(columns);
                 let mut value = 0;

@@ -48,10 +48,10 @@ use crate::filter::{Filter, Kind};
 use crate::format::{Decoder, Encoder};
 use crate::math;
 use crate::peel::dedup;
-use crate::peel::shards::shard_of;
+use crate::ribbon::lookup::{self, Sharded};
 use crate::ribbon::solve::{Part, solve_shards};
-use crate::ribbon::{Band, Failure, Place, Placed, Rate, Row, Shape, in_order, shards_for, width};
-use crate::simd::{self, Bits, Portable, Probe};
+use crate::ribbon::{Band, Failure, Placed, Rate, Row, Shape, in_order, shards_for, width};
+use crate::simd::{self, Bits};
 
 /// A static filter of any rate, 5 % above the lower bound.
 ///
@@ -80,17 +80,6 @@ impl Ribbon {
     /// Bits of a row: how many slots in a row a key may name.
     pub fn width(&self) -> u32 {
         self.shape.width
-    }
-
-    #[inline(always)]
-    fn reader<R, B>(&self, bits: B) -> Reader<'_, R, B> {
-        Reader {
-            bits,
-            words: &self.words,
-            salts: &self.salts,
-            shape: self.shape,
-            row: PhantomData,
-        }
     }
 
     /// One attempt at the whole set, with every shard's attempts in it.
@@ -189,101 +178,32 @@ impl<R: Row> simd::Op for Solve<'_, R> {
     }
 }
 
-/// The tables, for looking up.
-#[derive(Clone, Copy)]
-struct Reader<'a, R, B> {
-    bits: B,
-    words: &'a [u64],
-    salts: &'a [u64],
-    shape: Shape,
-    row: PhantomData<R>,
-}
-
-impl<R: Row, B: Bits> Probe for Reader<'_, R, B> {
-    type Place = Place<R>;
-
-    /// The shard of a hash, and the rest as the shard's salt makes it: this filter's geometry.
+impl Sharded for Ribbon {
     #[inline(always)]
-    fn place(&self, hash: u64) -> Place<R> {
-        let shard = shard_of(hash, self.shape.shards);
-        let salted = mix64(hash.wrapping_add(self.salts[shard as usize]));
-        self.shape.place(shard, self.shape.start(salted), salted)
+    fn tables(&self) -> (&[u64], &[u64], Shape) {
+        (&self.words, &self.salts, self.shape)
+    }
+
+    /// As the shard's salt makes it.
+    #[inline(always)]
+    fn salted(hash: u64, shard: u64, salts: &[u64], _: &Shape) -> u64 {
+        mix64(hash.wrapping_add(salts[shard as usize]))
     }
 
     #[inline(always)]
-    fn prefetch(&self, place: Place<R>) {
-        self.shape.prefetch(self.words, place.first);
-    }
-
-    #[inline(always)]
-    fn probe(&self, place: Place<R>) -> bool {
-        self.shape
-            .agrees::<R, B, true>(self.bits, self.words, place)
-    }
-}
-
-/// One hash to look up. Two words, so that both are handed over in registers.
-struct Lookup<'a>(&'a Ribbon, u64);
-
-impl simd::Op for Lookup<'_> {
-    type Out = bool;
-
-    #[inline(always)]
-    fn run<B: Bits>(self, bits: B) -> bool {
-        let Lookup(ribbon, hash) = self;
-        if ribbon.salts.is_empty() {
-            false
-        } else if ribbon.shape.width == 64 {
-            let reader = ribbon.reader::<u64, B>(bits);
-            reader.probe(reader.place(hash))
-        } else {
-            let reader = ribbon.reader::<u128, B>(bits);
-            reader.probe(reader.place(hash))
-        }
-    }
-}
-
-/// Many hashes to look up.
-struct LookupBatch<'a> {
-    ribbon: &'a Ribbon,
-    hashes: &'a [u64],
-    out: &'a mut [bool],
-}
-
-impl simd::Op for LookupBatch<'_> {
-    type Out = ();
-
-    #[inline(always)]
-    fn run<B: Bits>(self, bits: B) {
-        let LookupBatch {
-            ribbon,
-            hashes,
-            out,
-        } = self;
-        let bytes = ribbon.size_in_bytes();
-        if ribbon.salts.is_empty() {
-            out.fill(false);
-        } else if ribbon.shape.width == 64 {
-            simd::probe_all(&ribbon.reader::<u64, B>(bits), bytes, hashes, out);
-        } else {
-            simd::probe_all(&ribbon.reader::<u128, B>(bits), bytes, hashes, out);
-        }
+    fn expected(result: u32) -> u32 {
+        result
     }
 }
 
 impl Filter for Ribbon {
     #[inline]
     fn contains(&self, hash: u64) -> bool {
-        simd::dispatch(Lookup(self, hash))
+        lookup::contains(self, hash)
     }
 
     fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
-        let n = hashes.len().min(out.len());
-        simd::dispatch(LookupBatch {
-            ribbon: self,
-            hashes: &hashes[..n],
-            out: &mut out[..n],
-        });
+        lookup::contains_batch(self, hashes, out);
     }
 
     /// The number of distinct keys.
@@ -301,10 +221,7 @@ impl Filter for Ribbon {
 
     #[inline(always)]
     fn prefetch(&self, hash: u64) {
-        if !self.salts.is_empty() {
-            let reader = self.reader::<u64, _>(Portable);
-            reader.prefetch(reader.place(hash));
-        }
+        lookup::prefetch(self, hash);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::bits::mix64;
+use crate::simd::Portable;
 
 pub(super) fn keys(n: u64, set: u64) -> Vec<u64> {
     (0..n).map(|i| mix64(set << 40 | i)).collect()

@@ -8,7 +8,7 @@
 
 use super::fields::{Compared, Fields};
 use super::gap::Gap;
-use super::parity::{self, Columns};
+use super::parity;
 
 /// The instructions of one level.
 pub(crate) trait Bits: Copy {
@@ -37,9 +37,9 @@ pub(crate) trait Bits: Copy {
     /// Whether the words of N blocks, under their masks and put together, have the parities that the bits of `expected`
     /// say in the first `count` columns.
     #[inline(always)]
-    fn agree<const N: usize>(
+    fn agree<const N: usize, const C: usize>(
         self,
-        blocks: [&Columns; N],
+        blocks: [&[u64; C]; N],
         masks: [u64; N],
         expected: u32,
         count: usize,
@@ -116,9 +116,9 @@ impl Bits for Bmi2 {
     }
 
     #[inline(always)]
-    fn agree<const N: usize>(
+    fn agree<const N: usize, const C: usize>(
         self,
-        blocks: [&Columns; N],
+        blocks: [&[u64; C]; N],
         masks: [u64; N],
         expected: u32,
         count: usize,
@@ -159,9 +159,9 @@ impl Bits for Avx512 {
     }
 
     #[inline(always)]
-    fn agree<const N: usize>(
+    fn agree<const N: usize, const C: usize>(
         self,
-        blocks: [&Columns; N],
+        blocks: [&[u64; C]; N],
         masks: [u64; N],
         expected: u32,
         count: usize,

@@ -9,34 +9,32 @@
 //!  expected  │ the result's bits moved there            │    vpsrlvq; vptest
 //! ```
 //!
-//! A byte's parity needs no carry, and eight of them add up to less than 16, so that two columns share a lane.
+//! A byte's parity needs no carry, and eight of them add up to less than 16, so that two columns share a lane. Where there are
+//! but four columns, there is no second vector.
 
 use crate::bits::low_mask;
 
-/// Columns that are compared at once.
+/// Columns that are compared at once, or half as many.
 pub(crate) const COLUMNS: usize = 8;
 
-/// The words of a block's columns.
-pub(crate) type Columns = [u64; COLUMNS];
-
-/// Whether the first `count` columns, of which there are less than 64, have the parities that `expected` says, one by
-/// one. Every level answers the same.
+/// Whether the first `count` of `C` columns (`count` is less than 64) have the parities that `expected` says, one by one.
+/// Every level answers the same.
 #[inline(always)]
-pub(super) fn agree<const N: usize>(
-    blocks: [&Columns; N],
+pub(super) fn agree<const N: usize, const C: usize>(
+    blocks: [&[u64; C]; N],
     masks: [u64; N],
     expected: u32,
     count: usize,
 ) -> bool {
     let mut parities = 0;
-    for column in 0..COLUMNS {
+    for column in 0..C {
         let mut under = 0;
         for (block, mask) in blocks.iter().zip(masks) {
             under ^= block[column] & mask;
         }
         parities |= (under.count_ones() & 1) << column;
     }
-    (parities ^ expected) & low_mask(count.min(COLUMNS) as u32) as u32 == 0
+    (parities ^ expected) & low_mask(count.min(C) as u32) as u32 == 0
 }
 
 /// Which bits of the sums count where there are so many columns: all from eight on. As many as the low six bits of a
@@ -60,21 +58,26 @@ static COUNTED: [[u64; 4]; 64] = {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 #[inline]
-pub(super) fn agree_avx2<const N: usize>(
-    blocks: [&Columns; N],
+pub(super) fn agree_avx2<const N: usize, const C: usize>(
+    blocks: [&[u64; C]; N],
     masks: [u64; N],
     expected: u32,
     count: usize,
 ) -> bool {
     use std::arch::x86_64::*;
+    const { assert!(C == COLUMNS || C == COLUMNS / 2) };
     let (mut low, mut high) = (_mm256_setzero_si256(), _mm256_setzero_si256());
     for (block, mask) in blocks.into_iter().zip(masks) {
         let mask = _mm256_set1_epi64x(mask as i64);
         let from = block.as_ptr().cast::<__m256i>();
-        // SAFETY: the block has 64 bytes, and 32 are read from its start and from its middle.
-        let (near, far) = unsafe { (_mm256_loadu_si256(from), _mm256_loadu_si256(from.add(1))) };
+        // SAFETY: the block has at least 32 bytes.
+        let near = unsafe { _mm256_loadu_si256(from) };
         low = _mm256_xor_si256(low, _mm256_and_si256(near, mask));
-        high = _mm256_xor_si256(high, _mm256_and_si256(far, mask));
+        if C == COLUMNS {
+            // SAFETY: the block has 64 bytes, and 32 are read from its middle on.
+            let far = unsafe { _mm256_loadu_si256(from.add(1)) };
+            high = _mm256_xor_si256(high, _mm256_and_si256(far, mask));
+        }
     }
     let half = _mm256_set1_epi8(15);
     let halves = |x| _mm256_and_si256(_mm256_xor_si256(x, _mm256_srli_epi16::<4>(x)), half);
@@ -85,11 +88,14 @@ pub(super) fn agree_avx2<const N: usize>(
     let odd_high = _mm256_broadcastsi128_si256(_mm_setr_epi8(
         0, 16, 16, 0, 16, 0, 0, 16, 16, 0, 0, 16, 0, 16, 16, 0,
     ));
-    let low = _mm256_shuffle_epi8(odd, halves(low));
-    let high = _mm256_shuffle_epi8(odd_high, halves(high));
-    let sums = _mm256_sad_epu8(_mm256_or_si256(low, high), _mm256_setzero_si256());
+    let mut parities = _mm256_shuffle_epi8(odd, halves(low));
+    if C == COLUMNS {
+        parities = _mm256_or_si256(parities, _mm256_shuffle_epi8(odd_high, halves(high)));
+    }
+    let sums = _mm256_sad_epu8(parities, _mm256_setzero_si256());
     let lanes = _mm256_setr_epi64x(0, 1, 2, 3);
     let expected = _mm256_srlv_epi64(_mm256_set1_epi64x(i64::from(expected)), lanes);
+    let count = if C == COLUMNS { count } else { count.min(C) };
     let counted = COUNTED[count % COUNTED.len()].as_ptr().cast();
     // SAFETY: each has 32 bytes.
     let counted = unsafe { _mm256_loadu_si256(counted) };
@@ -104,8 +110,8 @@ mod tests {
     use crate::bits::mix64;
     use crate::simd::{Bits, Op, dispatch};
 
-    struct Agree<'a, const N: usize>([&'a Columns; N], [u64; N], u32, usize);
-    impl<const N: usize> Op for Agree<'_, N> {
+    struct Agree<'a, const N: usize, const C: usize>([&'a [u64; C]; N], [u64; N], u32, usize);
+    impl<const N: usize, const C: usize> Op for Agree<'_, N, C> {
         type Out = bool;
         #[inline(always)]
         fn run<B: Bits>(self, bits: B) -> bool {
@@ -114,14 +120,18 @@ mod tests {
     }
 
     /// One bit of a word after the other.
-    fn by_the_bit<const N: usize>(blocks: [&Columns; N], masks: [u64; N], column: usize) -> u32 {
+    fn by_the_bit<const N: usize, const C: usize>(
+        blocks: [&[u64; C]; N],
+        masks: [u64; N],
+        column: usize,
+    ) -> u32 {
         let bits = (0..64).flat_map(|bit| (0..N).map(move |block| (block, bit)));
         let one =
             |&(block, bit): &(usize, u32)| blocks[block][column] & masks[block] & 1 << bit != 0;
         bits.filter(one).count() as u32 % 2
     }
 
-    fn levels_agree<const N: usize>() {
+    fn levels_agree<const N: usize, const C: usize>() {
         for i in 0..3000u64 {
             let word = |j: u64| match (i + j) % 5 {
                 0 => 0,
@@ -129,21 +139,21 @@ mod tests {
                 2 => 1 << (mix64(i ^ j << 32) % 64),
                 _ => mix64(i ^ j << 32),
             };
-            let held: [Columns; N] =
-                std::array::from_fn(|n| std::array::from_fn(|c| word((n * COLUMNS + c) as u64)));
+            let held: [[u64; C]; N] =
+                std::array::from_fn(|n| std::array::from_fn(|c| word((n * C + c) as u64)));
             let (blocks, masks) = (
                 held.each_ref(),
                 std::array::from_fn(|n| word(1000 + n as u64)),
             );
-            let parities = (0..COLUMNS)
+            let parities = (0..C)
                 .map(|c| by_the_bit(blocks, masks, c) << c)
                 .sum::<u32>();
             for count in (0..=33).chain([63]) {
                 // Right but for one bit, or for none; what is beyond the columns says nothing.
-                for wrong in 0..=COLUMNS {
-                    let beyond = u32::MAX << count.min(COLUMNS);
+                for wrong in 0..=C {
+                    let beyond = u32::MAX << count.min(C);
                     let expected = parities ^ (1 << wrong) ^ mix64(i) as u32 & beyond;
-                    let right = wrong >= count || wrong == COLUMNS;
+                    let right = wrong >= count || wrong == C;
                     assert_eq!(
                         agree(blocks, masks, expected, count),
                         right,
@@ -157,8 +167,10 @@ mod tests {
 
     #[test]
     fn all_levels_see_the_same_parities() {
-        levels_agree::<1>();
-        levels_agree::<2>();
-        levels_agree::<3>();
+        levels_agree::<1, COLUMNS>();
+        levels_agree::<2, COLUMNS>();
+        levels_agree::<3, COLUMNS>();
+        levels_agree::<2, { COLUMNS / 2 }>();
+        levels_agree::<3, { COLUMNS / 2 }>();
     }
 }

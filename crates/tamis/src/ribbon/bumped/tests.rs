@@ -67,7 +67,7 @@ fn a_layer_bumps_one_key_in_thirty() {
     let share = bumped.len() as f64 / 300_000.0;
     // 0.965 slots a key, hardly one of them empty.
     assert!((0.0347..0.039).contains(&share), "{share}");
-    let reader = layer.reader::<_, true>(Portable);
+    let reader = layer.reader::<_, WIDE>(Portable);
     let stays = |hash: u64| reader.answer(reader.at(multiple(hash))).is_some();
     let stayed = hashes.iter().filter(|&&hash| stays(hash)).count();
     assert_eq!(stayed + bumped.len(), hashes.len());
@@ -79,6 +79,38 @@ fn a_layer_bumps_one_key_in_thirty() {
 }
 
 #[test]
+fn every_layout_gives_the_answers_of_the_widest() {
+    struct Answers<'a, const LAYOUT: u8>(&'a RibbonBumped, u64);
+    impl<const LAYOUT: u8> simd::Op for Answers<'_, LAYOUT> {
+        type Out = bool;
+        #[inline(always)]
+        fn run<B: Bits>(self, bits: B) -> bool {
+            let probe = self.0.probe::<B, LAYOUT>(bits);
+            probe.probe(probe.place(self.1))
+        }
+    }
+    for (fpr, layout) in [
+        (0.00390625, FULL),
+        (0.005, NARROW),
+        (0.02, NARROW),
+        (0.003, WIDE),
+    ] {
+        for n in [0, 5, 17, 200, 5000] {
+            let (members, others) = (keys(n, 6), keys(5000, 7));
+            let filter = build(&format!("fpr={fpr}"), &members);
+            assert!(filter.layout == layout || n < 5000);
+            for hash in members.into_iter().chain(others) {
+                let widest = simd::Op::run(Answers::<WIDE>(&filter, hash), Portable);
+                assert_eq!(filter.contains(hash), widest, "{fpr} {n}");
+                if layout != WIDE {
+                    assert_eq!(simd::dispatch(Answers::<NARROW>(&filter, hash)), widest);
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn the_bytes_do_not_depend_on_threads_order_or_repeats() {
     let hashes = keys(2_500_000, 5);
     let two = build("", &hashes[..2000]);
@@ -86,8 +118,8 @@ fn the_bytes_do_not_depend_on_threads_order_or_repeats() {
     let repeated = [&reversed[..], &reversed[..7]].concat();
     for other in [build("", &reversed), build("", &repeated)] {
         assert_eq!(other.len(), 2000);
-        assert_eq!(*two.layers[0].words, *other.layers[0].words);
-        assert_eq!(*two.layers[0].thresholds, *other.layers[0].thresholds);
+        assert_eq!(*two.first.words, *other.first.words);
+        assert_eq!(*two.first.thresholds, *other.first.thresholds);
     }
     let threads = |threads| {
         let config = Config::new(0).fpr(0.2).threads(threads);
@@ -95,13 +127,13 @@ fn the_bytes_do_not_depend_on_threads_order_or_repeats() {
     };
     let (one, many) = (threads(1), threads(3));
     assert_eq!(shape_for(2_500_000, Rate::new("", 0.2, 1.0).unwrap()).1, 2);
-    for (a, b) in one.layers.iter().zip(&*many.layers) {
+    for (a, b) in one.all_layers().zip(many.all_layers()) {
         assert!(*a.words == *b.words && *a.thresholds == *b.thresholds);
     }
     assert!(hashes.iter().all(|&hash| one.contains(hash)));
     assert_rate(&one, 300_000);
     // The bucket before the second shard bumps all its keys.
-    let layer = &one.layers[0];
+    let layer = &one.first;
     let border = layer.starts / 2 / BUCKET - 1;
     assert_eq!(threshold(&layer.thresholds, border), BUCKET);
 }

@@ -1,0 +1,217 @@
+//! Looking up in a bumped ribbon: one hash or many, in the first layer or below.
+
+use super::{BUCKET, Layer, RibbonBumped, equation, next, threshold};
+use crate::bits::fastrange;
+use crate::filter::Filter;
+use crate::peel::shards::multiple;
+use crate::ribbon::{BLOCK, Place, Shape};
+use crate::simd::{self, Bits, COLUMNS, Portable, Probe};
+
+/// Eight columns in every block of the first layer: a block is a line, and what to compare is known beforehand.
+pub(super) const FULL: u8 = 0;
+/// At most eight columns.
+pub(super) const NARROW: u8 = 1;
+/// Any number of columns.
+pub(super) const WIDE: u8 = 2;
+
+impl Layer {
+    /// Its reader; the layout must be true of it.
+    #[inline(always)]
+    pub(super) fn reader<B: Bits, const LAYOUT: u8>(&self, bits: B) -> Reader<'_, B, LAYOUT> {
+        let mut shape = self.shape;
+        if LAYOUT == FULL {
+            // What the compiler needs to know.
+            (shape.columns, shape.short) = (COLUMNS as u32, 0);
+        }
+        Reader {
+            bits,
+            layer: self,
+            shape,
+            starts: self.starts,
+            words: &self.words,
+            thresholds: &self.thresholds,
+        }
+    }
+
+    /// Whether a hash is contained that is not bumped and whose row is so near the end that eight words would reach beyond
+    /// the last. It is handed what its caller still has in registers.
+    #[cold]
+    #[inline(never)]
+    fn agrees_at_the_end(&self, multiple: u64) -> bool {
+        let at = self.reader::<_, WIDE>(Portable).at(multiple);
+        self.shape
+            .agrees::<_, _, true>(Portable, &self.words, at.place())
+    }
+}
+
+impl RibbonBumped {
+    #[inline(always)]
+    pub(super) fn probe<B: Bits, const LAYOUT: u8>(&self, bits: B) -> Layered<'_, B, LAYOUT> {
+        Layered {
+            reader: self.first.reader(bits),
+            ribbon: self,
+        }
+    }
+
+    pub(super) fn batch<const LAYOUT: u8>(&self, hashes: &[u64], out: &mut [bool]) {
+        let n = hashes.len().min(out.len());
+        simd::dispatch(LookupBatch::<LAYOUT> {
+            ribbon: self,
+            hashes: &hashes[..n],
+            out: &mut out[..n],
+        });
+    }
+
+    /// Whether a hash that the first layer bumps is contained, given its multiple.
+    #[cold]
+    #[inline(never)]
+    fn bumped(&self, mut multiple: u64) -> bool {
+        for layer in &self.rest {
+            multiple = next(multiple);
+            if let Some(answer) = simd::dispatch(Below(layer, multiple)) {
+                return answer;
+            }
+        }
+        if self.first.starts > 0 {
+            multiple = next(multiple);
+        }
+        self.list.binary_search(&multiple).is_ok()
+    }
+}
+
+/// The table and the thresholds of a layer, for looking up.
+#[derive(Clone, Copy)]
+pub(super) struct Reader<'a, B, const LAYOUT: u8> {
+    bits: B,
+    layer: &'a Layer,
+    shape: Shape,
+    starts: u64,
+    words: &'a [u64],
+    thresholds: &'a [u8],
+}
+
+/// Where a hash is looked up, given its multiple.
+#[derive(Clone, Copy)]
+pub(super) struct At {
+    multiple: u64,
+    start: u64,
+    first: usize,
+}
+
+impl At {
+    /// The row and the result that belong there.
+    #[inline(always)]
+    fn place(self) -> Place<u64> {
+        let (row, result) = equation(self.multiple);
+        Place {
+            first: self.first,
+            start: self.start,
+            row,
+            result,
+        }
+    }
+}
+
+impl<B: Bits, const LAYOUT: u8> Reader<'_, B, LAYOUT> {
+    /// The start of a hash's multiple, and where its words lie: this filter's geometry.
+    #[inline(always)]
+    pub(super) fn at(&self, multiple: u64) -> At {
+        let start = fastrange(multiple, self.starts).0;
+        At {
+            multiple,
+            start,
+            first: self.shape.offset(start / BLOCK) as usize,
+        }
+    }
+
+    /// Whether the hash is contained, or nothing where this layer bumps it.
+    #[inline(always)]
+    pub(super) fn answer(&self, at: At) -> Option<bool> {
+        if at.start % BUCKET < threshold(self.thresholds, at.start / BUCKET) {
+            return None;
+        }
+        let (shape, words, place) = (&self.shape, self.words, at.place());
+        let agrees = if LAYOUT == WIDE {
+            shape.agrees_before_the_end::<_, B, true>(self.bits, words, place)
+        } else {
+            shape.agrees_before_the_end::<_, B, false>(self.bits, words, place)
+        };
+        Some(match agrees {
+            Some(agrees) => agrees,
+            None => self.layer.agrees_at_the_end(at.multiple),
+        })
+    }
+}
+
+/// One hash to look up. Two words, so that both are handed over in registers.
+pub(super) struct Lookup<'a, const LAYOUT: u8>(pub(super) &'a RibbonBumped, pub(super) u64);
+
+impl<const LAYOUT: u8> simd::Op for Lookup<'_, LAYOUT> {
+    type Out = bool;
+
+    #[inline(always)]
+    fn run<B: Bits>(self, bits: B) -> bool {
+        let Lookup(ribbon, hash) = self;
+        let probe = ribbon.probe::<B, LAYOUT>(bits);
+        probe.probe(probe.place(hash))
+    }
+}
+
+/// A multiple to look up in a layer after the first.
+struct Below<'a>(&'a Layer, u64);
+
+impl simd::Op for Below<'_> {
+    type Out = Option<bool>;
+
+    #[inline(always)]
+    fn run<B: Bits>(self, bits: B) -> Option<bool> {
+        let reader = self.0.reader::<B, WIDE>(bits);
+        reader.answer(reader.at(self.1))
+    }
+}
+
+/// Many hashes to look up.
+struct LookupBatch<'a, const LAYOUT: u8> {
+    ribbon: &'a RibbonBumped,
+    hashes: &'a [u64],
+    out: &'a mut [bool],
+}
+
+impl<const LAYOUT: u8> simd::Op for LookupBatch<'_, LAYOUT> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<B: Bits>(self, bits: B) {
+        let probe = self.ribbon.probe::<B, LAYOUT>(bits);
+        let bytes = self.ribbon.size_in_bytes();
+        simd::probe_all(&probe, bytes, self.hashes, self.out);
+    }
+}
+
+/// The first layer at hand, the others where they are.
+pub(super) struct Layered<'a, B, const LAYOUT: u8> {
+    reader: Reader<'a, B, LAYOUT>,
+    ribbon: &'a RibbonBumped,
+}
+
+impl<B: Bits, const LAYOUT: u8> Probe for Layered<'_, B, LAYOUT> {
+    type Place = At;
+
+    #[inline(always)]
+    fn place(&self, hash: u64) -> At {
+        self.reader.at(multiple(hash))
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, at: At) {
+        self.reader.shape.prefetch(self.reader.words, at.first);
+    }
+
+    #[inline(always)]
+    fn probe(&self, at: At) -> bool {
+        match self.reader.answer(at) {
+            Some(answer) => answer,
+            None => self.ribbon.bumped(at.multiple),
+        }
+    }
+}
