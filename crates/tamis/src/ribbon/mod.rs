@@ -469,8 +469,9 @@ fn blocks<const C: usize>(
     next: usize,
     far: usize,
 ) -> Option<[&[u64; C]; 3]> {
-    let all = words.get(first..first + far + C)?;
-    let next = all.get(next..)?;
+    let near = words.get(first..)?;
+    let all = near.get(..far + C)?;
+    let next = near.get(next..)?;
     Some([all.first_chunk()?, next.first_chunk()?, all.last_chunk()?])
 }
 

@@ -25,7 +25,6 @@ impl Layer {
         }
         Reader {
             bits,
-            layer: self,
             shape,
             starts: self.starts,
             words: &self.words,
@@ -83,7 +82,6 @@ impl RibbonBumped {
 #[derive(Clone, Copy)]
 pub(super) struct Reader<'a, B, const LAYOUT: u8> {
     bits: B,
-    layer: &'a Layer,
     shape: Shape,
     starts: u64,
     words: &'a [u64],
@@ -124,9 +122,10 @@ impl<B: Bits, const LAYOUT: u8> Reader<'_, B, LAYOUT> {
         }
     }
 
-    /// Whether the hash is contained, or nothing where this layer bumps it.
+    /// Whether the hash is contained, or nothing where its layer, which is this one's, bumps it. The layer is handed over by
+    /// who has it at hand anyway.
     #[inline(always)]
-    pub(super) fn answer(&self, at: At) -> Option<bool> {
+    pub(super) fn answer(&self, at: At, layer: &Layer) -> Option<bool> {
         if at.start % BUCKET < threshold(self.thresholds, at.start / BUCKET) {
             return None;
         }
@@ -138,7 +137,7 @@ impl<B: Bits, const LAYOUT: u8> Reader<'_, B, LAYOUT> {
         };
         Some(match agrees {
             Some(agrees) => agrees,
-            None => self.layer.agrees_at_the_end(at.multiple),
+            None => layer.agrees_at_the_end(at.multiple),
         })
     }
 }
@@ -166,7 +165,7 @@ impl simd::Op for Below<'_> {
     #[inline(always)]
     fn run<B: Bits>(self, bits: B) -> Option<bool> {
         let reader = self.0.reader::<B, WIDE>(bits);
-        reader.answer(reader.at(self.1))
+        reader.answer(reader.at(self.1), self.0)
     }
 }
 
@@ -209,7 +208,7 @@ impl<B: Bits, const LAYOUT: u8> Probe for Layered<'_, B, LAYOUT> {
 
     #[inline(always)]
     fn probe(&self, at: At) -> bool {
-        match self.reader.answer(at) {
+        match self.reader.answer(at, &self.ribbon.first) {
             Some(answer) => answer,
             None => self.ribbon.bumped(at.multiple),
         }

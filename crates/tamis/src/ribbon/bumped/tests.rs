@@ -68,7 +68,7 @@ fn a_layer_bumps_one_key_in_thirty() {
     // 0.965 slots a key, hardly one of them empty.
     assert!((0.0347..0.039).contains(&share), "{share}");
     let reader = layer.reader::<_, WIDE>(Portable);
-    let stays = |hash: u64| reader.answer(reader.at(multiple(hash))).is_some();
+    let stays = |hash: u64| reader.answer(reader.at(multiple(hash)), &layer).is_some();
     let stayed = hashes.iter().filter(|&&hash| stays(hash)).count();
     assert_eq!(stayed + bumped.len(), hashes.len());
     let (answered, _) = layer.shares();
