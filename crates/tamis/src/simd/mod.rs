@@ -115,6 +115,10 @@ pub(crate) fn dispatch<O: Op>(op: O) -> O::Out {
         fn v4<O: Op>(op: O) -> O::Out {
             op.run(bits::Avx512(()))
         }
+        #[inline(never)]
+        fn portable<O: Op>(op: O) -> O::Out {
+            op.run(Portable)
+        }
         /// On the first call, and where there is nothing to choose from.
         #[cold]
         #[inline(never)]
@@ -124,7 +128,7 @@ pub(crate) fn dispatch<O: Op>(op: O) -> O::Out {
                 Level::V3 => unsafe { v3(op) },
                 // SAFETY: likewise for `v4`.
                 Level::V4 => unsafe { v4(op) },
-                Level::Portable => op.run(Portable),
+                Level::Portable => portable(op),
             }
         }
         // A single call has no more to do here than one comparison, or two.
