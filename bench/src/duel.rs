@@ -26,6 +26,8 @@ const SLICE: usize = 1 << 18;
 /// Slices of a round, of each sort of lookup. Where in memory a filter lies, on huge pages or not, counts as much as what
 /// else the machine does: rather more rounds, each with filters of its own, than more slices.
 pub(crate) const SLICES: usize = 8;
+/// Turns of builds on one thread and on several, in a round.
+const TURNS: usize = 4;
 /// Rounds of so many keys that one takes half a minute, at most.
 const FEW: usize = 2;
 const MANY: usize = 50_000_000;
@@ -101,20 +103,34 @@ impl Duel<'_> {
             let Side { contestant, shape } = &self.sides[i];
             let mut copy = keys.members.clone();
             let build = || (contestant.build)(&mut copy, shape.fpr);
-            let ((built, ns), used) = heap::count(|| timed(self.clock, n, build));
+            let ((built, mut ns), used) = heap::count(|| timed(self.clock, n, build));
             subjects[i] = Some(named(contestant, built)?);
             let bits = |bytes: usize| bytes as f64 * 8.0 / n as f64;
-            rows[i].record(Figure::Build, ns);
             rows[i].record(Figure::Bits, bits(used.held));
             rows[i].record(Figure::Peak, bits(used.peak));
-            if let (true, Some(build)) = (self.asks(&[Figure::BuildThreads]), &contestant.threaded)
+            if let (true, Some(threaded)) =
+                (self.asks(&[Figure::BuildThreads]), &contestant.threaded)
             {
-                copy.copy_from_slice(&keys.members);
-                let build = || build(&mut copy, shape.fpr, self.threads);
-                let (built, ns) = timed(Clock::Wall, n, build);
-                black_box(named(contestant, built)?);
-                rows[i].record(Figure::BuildThreads, ns);
+                // What others do on the machine only adds to time that passes: of some turns the least counts.
+                let turns = if n < MANY { TURNS } else { 1 };
+                let mut least = f64::INFINITY;
+                for turn in 0..turns {
+                    if turn > 0 {
+                        copy.copy_from_slice(&keys.members);
+                        let build = || (contestant.build)(&mut copy, shape.fpr);
+                        let (built, passed) = timed(self.clock, n, build);
+                        black_box(named(contestant, built)?);
+                        ns = ns.min(passed);
+                    }
+                    copy.copy_from_slice(&keys.members);
+                    let build = || threaded(&mut copy, shape.fpr, self.threads);
+                    let (built, passed) = timed(Clock::Wall, n, build);
+                    black_box(named(contestant, built)?);
+                    least = least.min(passed);
+                }
+                rows[i].record(Figure::BuildThreads, least);
             }
+            rows[i].record(Figure::Build, ns);
         }
         Ok(subjects.into_iter().flatten().collect())
     }

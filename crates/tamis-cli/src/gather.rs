@@ -127,7 +127,7 @@ impl Gathered {
     pub(crate) fn verified(self, threads: usize, what: &str) -> Result<Keyed<AnyFilter>, Failure> {
         match self.hashes {
             Hashes::Held(hashes) => target::verified(self.filter, &hashes, threads, what),
-            Hashes::OnDisk(hashes) => {
+            Hashes::OnDisk(mut hashes) => {
                 let filter = target::reopened(self.filter, what)?;
                 let mut all = true;
                 let seen = hashes.for_each(|some| all &= target::holds_all(filter.filter(), some));
@@ -306,7 +306,8 @@ impl Gather<'_> {
         if threads == 0 && !config.to_string().contains("shards=") {
             config = config.set("shards", keys.div_ceil(at_a_time));
         }
-        spill.set_config(&progress.building(&config));
+        let set = spill.set_config(&progress.building(&config));
+        set.map_err(failed)?;
         let (filter, hashes) = choice::build_on_disk(self.kind(), spill).map_err(failed)?;
         let (bytes, keys) = (filter.size_in_bytes() as u64, filter.len());
         fits(bytes, most, filter.name(), &self.target)?;

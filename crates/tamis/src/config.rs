@@ -3,8 +3,7 @@
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::{BuildError, BuildErrorKind};
 use crate::filter::Kind;
@@ -33,23 +32,28 @@ pub struct Progress {
 #[derive(Debug)]
 pub(crate) struct Tally<'a> {
     config: &'a Config,
-    done: AtomicU64,
+    /// Locked while it is told, so that it is told in order, and the last is the end.
+    done: Mutex<u64>,
     total: u64,
 }
 
 impl Tally<'_> {
     /// Tells that so many keys more are done.
     pub(crate) fn add(&self, keys: u64) {
-        let done = self.done.fetch_add(keys, Ordering::Relaxed) + keys;
-        let total = self.total;
+        self.advance(|done| done + keys);
+    }
+
+    fn advance(&self, advance: impl FnOnce(u64) -> u64) {
+        let mut locked = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        *locked = advance(*locked);
+        let (done, total) = (*locked, self.total);
         self.config.tell(Progress { done, total });
     }
 
     /// Tells that so many of so many equal steps are done, by the one thread that takes them.
     pub(crate) fn step(&self, step: u64, of: u64) {
-        let done = u128::from(self.total) * u128::from(step) / u128::from(of.max(1));
-        let before = self.done.load(Ordering::Relaxed);
-        self.add((done as u64).saturating_sub(before));
+        let reached = u128::from(self.total) * u128::from(step) / u128::from(of.max(1));
+        self.advance(|done| done.max(reached as u64));
     }
 }
 
@@ -157,7 +161,7 @@ impl Config {
     /// each of them, and the others after each step. A build that has to start anew begins at 0 again. Kinds that take
     /// insertions tell nothing.
     ///
-    /// The function is called on the threads that build, several at a time, and no part of the text form.
+    /// The function is called on the threads that build, one at a time, and is no part of the text form.
     ///
     /// ```
     /// use tamis::{BinaryFuse8, Config, Keyed};
@@ -179,7 +183,7 @@ impl Config {
     pub(crate) fn tally(&self, total: u64) -> Tally<'_> {
         let tally = Tally {
             config: self,
-            done: AtomicU64::new(0),
+            done: Mutex::new(0),
             total,
         };
         tally.add(0);

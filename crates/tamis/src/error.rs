@@ -312,6 +312,15 @@ impl fmt::Display for BuildError {
             ),
             BuildErrorKind::Disk {
                 path,
+                kind: io::ErrorKind::UnexpectedEof,
+                ..
+            } => write!(
+                f,
+                "the hashes that were kept in {} are no longer all there; leave the files alone until the filter is built",
+                path.display()
+            ),
+            BuildErrorKind::Disk {
+                path,
                 kind: _,
                 message,
             } => write!(

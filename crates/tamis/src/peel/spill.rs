@@ -20,7 +20,7 @@
 //! | 4·10⁸ | 11 s | 27 s | 836 MB | 886 MB |
 //! | 10⁹ | 39 s | 70 s | 1488 MB | 1553 MB |
 //!
-//! Every key was found again, and 0.39 % of others (Zen 3, two cores; `cargo run --release -p tamis-examples --bin out_of_core
+//! The keys were distinct. Every one was found again, and 0.39 % of others (Zen 3, two cores; `cargo run --release -p tamis-examples --bin out_of_core
 //! -- 1000000000 DIRECTORY 2`).
 
 use std::fs::{self, File};
@@ -86,7 +86,7 @@ impl Spilled {
     ///
     /// let mut spill = Spill::new(&Config::new(0), std::env::temp_dir())?;
     /// spill.push(0x1234_5678_9ABC_DEF0)?;
-    /// let (filter, hashes) = spill.finish_and_keep::<u8>()?;
+    /// let (filter, mut hashes) = spill.finish_and_keep::<u8>()?;
     /// hashes.for_each(|some| assert!(some.iter().all(|&hash| filter.contains(hash))))?;
     /// # Ok::<(), tamis::BuildError>(())
     /// ```
@@ -94,7 +94,7 @@ impl Spilled {
     /// # Errors
     ///
     /// [`BuildError`] when the disk fails.
-    pub fn for_each(&self, mut work: impl FnMut(&[u64])) -> Result<(), BuildError> {
+    pub fn for_each(&mut self, mut work: impl FnMut(&[u64])) -> Result<(), BuildError> {
         (0..FILES).try_for_each(|file| self.0.read(file, &mut work))
     }
 }
@@ -125,9 +125,9 @@ impl Spill {
     ///
     /// # Errors
     ///
-    /// [`BuildError`] when the files cannot be made there, or the configuration's parameters are not possible.
+    /// [`BuildError`] when the files cannot be made there, or no [`BinaryFuse`] is possible by the configuration.
     pub fn new(config: &Config, directory: impl AsRef<Path>) -> Result<Spill, BuildError> {
-        build::parameters(config)?;
+        check(config, 0)?;
         let parent = directory.as_ref();
         let name = RandomState::new().hash_one(std::process::id());
         let path = parent.join(format!(".tamis-spill-{name:016x}"));
@@ -226,8 +226,14 @@ impl Spill {
     }
 
     /// Changes what is to be built, now that the number of hashes is known.
-    pub fn set_config(&mut self, config: &Config) {
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] when no [`BinaryFuse`] is possible by the configuration; then nothing is changed.
+    pub fn set_config(&mut self, config: &Config) -> Result<(), BuildError> {
+        check(config, self.keys)?;
         self.config = config.clone();
+        Ok(())
     }
 
     /// How many shards a filter of so many keys has, unless the configuration says otherwise.
@@ -358,6 +364,16 @@ impl Bucket {
     }
 }
 
+/// Refuses what no finish could build, before hashes are lost over it.
+fn check(config: &Config, keys: u64) -> Result<(), BuildError> {
+    let parameters = match config.kind() {
+        Some(named) if named == u8::NAME => build::parameters::<u8>,
+        Some(named) if named == u16::NAME => build::parameters::<u16>,
+        _ => build::parameters::<u32>,
+    };
+    parameters(config, keys).map(|_| ())
+}
+
 fn failed(path: &Path, error: &io::Error) -> BuildError {
     BuildErrorKind::Disk {
         path: path.to_path_buf(),
@@ -411,6 +427,30 @@ mod tests {
     }
 
     #[test]
+    fn what_cannot_be_built_is_refused_before_hashes_are_taken() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut spill = Spill::new(&Config::new(0), &directory).unwrap();
+        spill.push(1).unwrap();
+        for config in [
+            "shard=3",
+            "shards=0",
+            "arity=5",
+            "xor8:fpr=0.01",
+            "binary_fuse8:fpr=0.001",
+            "binary_fuse16:fpr=1e-6",
+            "fpr=1e-12",
+        ] {
+            let config: Config = config.parse().unwrap();
+            assert!(Spill::new(&config, &directory).is_err(), "{config}");
+            assert!(spill.set_config(&config).is_err(), "{config}");
+        }
+        assert!(Spill::new(&Config::new(0).fpr(7.0), &directory).is_err());
+        let config = "binary_fuse16:fpr=0.001".parse().unwrap();
+        spill.set_config(&config).unwrap();
+        assert!(spill.finish::<u16>().unwrap().contains(1));
+    }
+
+    #[test]
     fn what_was_spilled_can_be_seen_again() {
         let hashes: Vec<u64> = (0..40_000).map(mix64).collect();
         let directory = tempfile::tempdir().unwrap();
@@ -418,8 +458,8 @@ mod tests {
         assert_eq!(spill.directory().parent(), Some(directory.path()));
         hashes.iter().for_each(|&hash| spill.push(hash).unwrap());
         let config = Config::new(0).set("shards", 3);
-        spill.set_config(&config);
-        let (filter, kept) = spill.finish_and_keep::<u8>().unwrap();
+        spill.set_config(&config).unwrap();
+        let (filter, mut kept) = spill.finish_and_keep::<u8>().unwrap();
         let expected = BinaryFuse8::build(&config, &mut hashes.clone()).unwrap();
         assert!(bytes(filter) == bytes(expected));
         let (mut seen, mut sorted) = (Vec::new(), hashes);

@@ -33,7 +33,7 @@
 //!
 //! # When to choose it
 //!
-//! Hardly ever: from 20 000 keys on [`BinaryFuse`](crate::BinaryFuse) does the same in less space (8 % less for a
+//! Hardly ever: from 27 000 keys on [`BinaryFuse`](crate::BinaryFuse) does the same in less space (8 % less for a
 //! million), and is built faster. The xor filter is here because it is simple and well known, and because [`XorPlus`](crate::XorPlus) is made of it. Against a
 //! Bloom filter it saves space where the rate asked for is below 0.9 %, not at any rate as is sometimes read: a width is a
 //! whole number of bytes.

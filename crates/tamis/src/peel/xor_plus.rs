@@ -25,7 +25,7 @@
 //! # Cost
 //!
 //! 0.82·f + 0.41·(0.64·f + 8/7) bits per key: 9.13 at 0.39 % (f = 8), 17.79 at 0.0015 % (f = 16). The paper's rank directory
-//! takes a quarter of the bits where this one takes a seventh: 9.17 and 17.83. It is built as fast as [`Xor`].
+//! takes a quarter of the bits where this one takes a seventh: 9.17 and 17.83.
 //!
 //! # When to choose it
 //!

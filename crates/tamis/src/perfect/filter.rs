@@ -162,7 +162,14 @@ impl Map for Perfect {
         let value_bits = plan.value_bits.unwrap_or(needed);
         let most = MOST_ENTRY - plan.bits;
         if needed > value_bits || value_bits > most {
-            let expected = format!("{needed} for a value of {greatest}, and {most} at most");
+            let expected = if needed > most {
+                format!(
+                    "values below 2^{most} beside fingerprints of {} bits, but there is {greatest}",
+                    plan.bits
+                )
+            } else {
+                format!("{needed} or more, for a value of {greatest}")
+            };
             return Err(BuildError::parameter("value_bits", value_bits, expected));
         }
         let kept = pairs::distinct(pairs.len(), |i| pairs[i].0, |i| pairs[i].1)?;
@@ -308,7 +315,7 @@ impl Filter for Perfect {
         if self.function.keys() == 0 {
             return;
         }
-        // The pilots are a fifth of the whole or less, and nearer; the entry is what is far.
+        // The pilots take 2.3 bits a key, the entries mostly more: they are what is far.
         let (number, _) = self.place(hash);
         self.entries.prefetch(number);
     }

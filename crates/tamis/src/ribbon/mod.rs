@@ -534,6 +534,12 @@ impl Rate {
             }
         }
     }
+
+    /// A rate lower by this factor, or as low as these columns allow: 2⁻ᶜ(1 + s), for c columns and a share s that is short.
+    pub(crate) fn lowered(self, factor: f64) -> Rate {
+        let short = ((1.0 + self.short) / factor - 1.0).max(0.0);
+        Rate { short, ..self }
+    }
 }
 
 /// Why a shard was not solved.

@@ -30,7 +30,7 @@
 //! # When to choose it
 //!
 //! For a fixed set at a rate that is not 2⁻⁸ or 2⁻¹⁶, and for small sets, where a fuse filter wastes slots.
-//! [`RibbonBumped`](crate::RibbonBumped) is smaller from a few thousand keys on; [`BinaryFuse`](crate::BinaryFuse) is
+//! [`RibbonBumped`](crate::RibbonBumped) is smaller from 20 000 keys on, at 8 bits; [`BinaryFuse`](crate::BinaryFuse) is
 //! faster to look up.
 //!
 //! # Bibliography

@@ -34,7 +34,16 @@ pub(in crate::peel) trait Source: Sync {
 }
 
 /// The arity, and the shards where the configuration says how many.
-pub(in crate::peel) fn parameters(config: &Config) -> Result<(u32, Option<u64>), BuildError> {
+pub(in crate::peel) fn parameters<F: Fingerprint>(
+    config: &Config,
+    keys: u64,
+) -> Result<(u32, Option<u64>), BuildError> {
+    let (_, fpr) = config.check_for::<BinaryFuse<F>>(keys)?;
+    let least = math::fingerprint_fpr(8 * size_of::<F>() as u32);
+    if fpr < least {
+        let kind = F::NAME;
+        return Err(BuildErrorKind::Unreachable { kind, fpr, least }.into());
+    }
     let arity = config.param::<u32>("arity", "3 or 4")?.unwrap_or(3);
     if !(3..=4).contains(&arity) {
         return Err(BuildError::parameter("arity", arity, "3 or 4"));
@@ -53,13 +62,7 @@ pub(in crate::peel) fn build<F: Fingerprint>(
     source: &mut impl Source,
 ) -> Result<BinaryFuse<F>, BuildError> {
     let keys = source.len();
-    let (_, fpr) = config.check_for::<BinaryFuse<F>>(keys)?;
-    let least = math::fingerprint_fpr(8 * size_of::<F>() as u32);
-    if fpr < least {
-        let kind = F::NAME;
-        return Err(BuildErrorKind::Unreachable { kind, fpr, least }.into());
-    }
-    let (arity, shards) = parameters(config)?;
+    let (arity, shards) = parameters::<F>(config, keys)?;
     if keys == 0 {
         config.tally(0);
         return Ok(BinaryFuse {

@@ -1,6 +1,8 @@
 //! Tests of the bumped ribbon filter.
 
 use super::*;
+use crate::Keyed;
+use crate::format::repair_checksums;
 use crate::ribbon::tests::{assert_rate, keys};
 
 fn build(config: &str, hashes: &[u64]) -> RibbonBumped {
@@ -136,4 +138,27 @@ fn the_bytes_do_not_depend_on_threads_order_or_repeats() {
     let layer = &one.first;
     let border = layer.starts / 2 / BUCKET - 1;
     assert_eq!(threshold(&layer.thresholds, border), BUCKET);
+}
+
+#[test]
+fn no_rate_is_above_the_one_asked_for() {
+    for n in [5000, 5557, 20_000, 60_000] {
+        for fpr in [0.1, 0.3, 0.06, 0.01, 0.0003] {
+            for stream in 0..5 {
+                let filter = build(&format!("fpr={fpr}"), &keys(n, stream));
+                assert!(filter.fpr() <= fpr, "{n} keys: {} of {fpr}", filter.fpr());
+            }
+        }
+    }
+}
+
+#[test]
+fn numbers_of_a_file_that_exceed_all_others_are_refused() {
+    let filter: Keyed<RibbonBumped> = Keyed::build(&Config::new(0), 0..100u64).unwrap();
+    let mut forged = filter.to_bytes();
+    // The number of keys, and of those that are listed.
+    forged[64..72].fill(0xFF);
+    forged[112..120].fill(0xFF);
+    repair_checksums(&mut forged);
+    assert!(Keyed::<RibbonBumped>::open(forged).is_err());
 }
