@@ -193,7 +193,7 @@ pub(crate) const TARGETS: &[Target] = &[
             times: 1.0,
         },
     ),
-    later(
+    target(
         "ribbon_bumped",
         EIGHT_BITS,
         Goal::Single {
@@ -212,7 +212,7 @@ pub(crate) const TARGETS: &[Target] = &[
     target("binary_fuse8", EIGHT_BITS, Goal::Peak { most: 100.0 }),
     target("tinyset", EIGHT_BITS, Goal::Bits { most: 10.5 }),
     target("ribbon_bumped", EIGHT_BITS, Goal::Bits { most: 8.04 }),
-    later("binary_fuse8", EIGHT_BITS, Goal::Threads { times: 1.7 }),
+    target("binary_fuse8", EIGHT_BITS, Goal::Threads { times: 1.7 }),
     Target {
         n: 10 * TEN_MILLION,
         ..target(

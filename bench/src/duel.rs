@@ -28,7 +28,7 @@ const SLICE: usize = 1 << 18;
 pub(crate) const SLICES: usize = 8;
 /// Turns of builds on one thread and on several, in a round.
 const TURNS: usize = 4;
-/// Rounds of so many keys that one takes half a minute, at most.
+/// Rounds of so many keys that one takes half a minute, at most; and turns.
 const FEW: usize = 2;
 const MANY: usize = 50_000_000;
 
@@ -112,7 +112,7 @@ impl Duel<'_> {
                 (self.asks(&[Figure::BuildThreads]), &contestant.threaded)
             {
                 // What others do on the machine only adds to time that passes: of some turns the least counts.
-                let turns = if n < MANY { TURNS } else { 1 };
+                let turns = if n < MANY { TURNS } else { FEW };
                 let mut least = f64::INFINITY;
                 for turn in 0..turns {
                     if turn > 0 {

@@ -20,7 +20,7 @@ use crate::peel::in_parallel;
 /// 2⁶⁴ over the golden ratio.
 const PHI: u64 = 0x9E37_79B9_7F4A_7C15;
 /// Hashes are brought into shards in chunks of this many a shard, so that the runs of a shard are long enough to be read
-/// in order: two to eight shards' chunk and the buffer beside it fit in the second cache.
+/// in order: two to ten shards' chunk and the buffer beside it fit in the second cache.
 const CHUNK: usize = 1 << 11;
 /// Less are not worth taking turns for.
 const LEAST_CHUNK: usize = 1 << 14;

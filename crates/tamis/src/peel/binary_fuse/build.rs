@@ -14,7 +14,7 @@ use crate::peel::shards::Shards;
 /// A set from this size on is cut into [`LEAST_SHARDS`] shards, and into more so that none has many more keys than
 /// [`SHARD`]. Larger shards need fewer spare slots.
 const SHARD_FROM: u64 = 8_000_000;
-const LEAST_SHARDS: u64 = 8;
+const LEAST_SHARDS: u64 = 10;
 const SHARD: u64 = 12_500_000;
 /// How often all get more slots when the salts of one are spent.
 const ROUNDS: u32 = 16;
