@@ -30,7 +30,7 @@ const COLUMNS: &[Column] = &[
     }),
     column("", "present", |row| number(row, Figure::PresentBatch, 1)),
     column("", "half", |row| number(row, Figure::HalfBatch, 1)),
-    column("line read", "ns", |row| number(row, Figure::Limit, 1)),
+    column("line", "read", |row| number(row, Figure::Limit, 1)),
     column("× single", "absent", |row| reads(row, Figure::Absent)),
     column("", "present", |row| reads(row, Figure::Present)),
     column("", "half", |row| reads(row, Figure::Half)),
@@ -94,7 +94,7 @@ pub(crate) fn tables(run: &Run) -> String {
 const NOTES: &str = "
 held, peak: heap counted by the allocator, without the keys given. build: in bulk; insert: one by one.
 single, batch: lookups of absent keys, of members, and of either by a coin; batch is the filter's own call.
-line read: a random read of 64 bytes in a buffer of the filter's size; ×: a lookup in such reads.
+line read: ns of a random read of 64 bytes in a buffer of the filter's size; ×: a lookup in such reads.
 threads: time that passes per key on as many threads as said above, which share the filter (lookups of either key).
 ±: half the p10-p90 range relative to the median, typical of the row's times; - after one round. Times are medians over
 rounds.
@@ -134,7 +134,7 @@ fn table(rows: &[&Row]) -> String {
     for (column, width) in columns.iter().zip(&widths[1..]) {
         at += gap(column).len();
         if !column.group.is_empty() {
-            text += &format!("{:1$}{2}", "", at - written, column.group);
+            text += &format!("{:1$}{2}", "", at.saturating_sub(written), column.group);
             written = at + column.group.chars().count();
         }
         at += width;
