@@ -73,9 +73,9 @@
 //!
 //! To fill a filter of 10⁷ keys at 2⁻⁸ takes about as long as to fill a cuckoo filter where keys come one at a time, and half
 //! as long where they come together. In turns with a cuckoo filter of 12 bits and one of the same rate (11 bits), as their
-//! time over ours in the median of five rounds: one at a time 1.00 and 1.05, in another check 1.07 and 0.93 (rounds from 0.9 to
-//! 1.2); in batches 1.84 and 1.85 against 12 bits; in bulk 2.46 and 1.69 against 11 (`cargo run --release -p tamis-bench -- check
-//! --kinds tinyset`).
+//! time over ours in the medians of five rounds, in three checks: one at a time 1.00, 1.07 and 1.18 against 12 bits, and 1.05, 0.93
+//! and 1.14 against 11; in batches 1.84, 1.85 and 2.08 against 12; in bulk 2.46, 1.69 and 2.31 against 11 (`cargo run --release
+//! -p tamis-bench -- check --kinds tinyset`).
 //!
 //! Short cuts exist for as many chains as a block has bytes, the default. With others a lookup walks its chain and an
 //! insertion every slot of the block, one after the other, which takes several times as long.
