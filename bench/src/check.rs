@@ -109,7 +109,7 @@ pub(crate) const TARGETS: &[Target] = &[
         },
     ),
     // One by one an insertion of ours is too many instructions for the processor to begin the next one's line read.
-    target(
+    later(
         "tinyset",
         EIGHT_BITS,
         Goal::Insert {
