@@ -427,6 +427,18 @@ impl Target {
         })
     }
 
+    /// What else a reader should know of a run: of threads, what the machine has to give to as many builds that have
+    /// nothing to do with each other.
+    fn beside(&self, run: &Run) -> Option<String> {
+        let Goal::Threads { .. } = self.goal else {
+            return None;
+        };
+        let ours = run.find(self.ours, self.shape())?;
+        let apart = ours.figures.get(&Figure::BuildApart)?;
+        let gain = ours.figures.get(&Figure::Build)?.over(apart).median();
+        Some(format!("; {THREADS} builds apart gain {gain:.2}"))
+    }
+
     /// Whether a run has what tells.
     pub(crate) fn is_told(&self, run: &Run) -> bool {
         self.reached(run).is_some()
@@ -497,7 +509,8 @@ pub(crate) fn check<'a>(
                 format!("{word} {median:>5.2} of {needed:.2} ({low:.2}-{high:.2}; {share:.0} %)")
             }
         };
-        text += &format!("{verdict:<48} {}\n", target.sentence());
+        let beside = target.beside(run).unwrap_or_default();
+        text += &format!("{verdict:<48} {}{beside}\n", target.sentence());
     }
     text += &format!("{missed} targets missed\n");
     (text, missed)
@@ -597,6 +610,7 @@ mod tests {
             (Figure::InsertBatch, 6.0),
             (Figure::Build, 9.0),
             (Figure::BuildThreads, 5.0),
+            (Figure::BuildApart, 4.5),
         ];
         let theirs = [
             (Figure::Absent, 15.0),
@@ -625,8 +639,14 @@ mod tests {
             (Goal::AnyRate { other, most: 1.2 }, 0),
             (Goal::AnyRate { other, most: 1.1 }, 1),
         ] {
+            let of_threads = matches!(goal, Goal::Threads { .. });
             let (text, count) = judge(&target("tinyset", EIGHT_BITS, goal), &run);
             assert_eq!(count, missed, "{text}");
+            assert_eq!(
+                text.contains("2 builds apart gain 2.00"),
+                of_threads,
+                "{text}"
+            );
         }
     }
 

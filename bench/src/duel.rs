@@ -11,6 +11,7 @@
 //! slow down as they fill. Builds cannot be sliced, and take turns.
 
 use std::hint::black_box;
+use std::thread;
 
 use crate::clock::{Clock, timed};
 use crate::figures::{Figure, Row, Run, Shape};
@@ -18,7 +19,7 @@ use crate::heap;
 use crate::keys::{Ask, KeyType, Keys};
 use crate::limit::Lines;
 use crate::plan;
-use crate::subject::{Built, Contestant, Inserting, Subject};
+use crate::subject::{Contestant, Inserting, Subject, ThreadedBuild};
 
 /// Keys of a slice: some milliseconds. With fewer, what the other side has left in the caches would count, rather than what
 /// a filter finds there that is used all the time.
@@ -62,7 +63,14 @@ impl Duel<'_> {
         let row = |side: &Side<'_>| side.contestant.row(side.shape);
         let mut rows: Vec<Row> = self.sides.iter().map(row).collect();
         for side in &self.sides {
-            plan::fits(side.shape, self.sides.len() * side.contestant.peak)?;
+            // Builds side by side need as much each, and keys of their own.
+            let at_once = if self.asks(&[Figure::BuildThreads]) {
+                self.threads
+            } else {
+                1
+            };
+            let peak = side.contestant.peak;
+            plan::fits(side.shape, at_once * self.sides.len() * peak)?;
         }
         for round in 0..rounds {
             // Single calls, batches and line reads have a third each.
@@ -113,7 +121,7 @@ impl Duel<'_> {
             {
                 // What others do on the machine only adds to time that passes: of some turns the least counts.
                 let turns = if n < MANY { TURNS } else { FEW };
-                let mut least = f64::INFINITY;
+                let (mut least, mut apart) = (f64::INFINITY, f64::INFINITY);
                 for turn in 0..turns {
                     if turn > 0 {
                         copy.copy_from_slice(&keys.members);
@@ -127,12 +135,35 @@ impl Duel<'_> {
                     let (built, passed) = timed(Clock::Wall, n, build);
                     black_box(named(contestant, built)?);
                     least = least.min(passed);
+                    let built = self.apart(threaded, keys, shape.fpr);
+                    apart = apart.min(named(contestant, built)?);
                 }
                 rows[i].record(Figure::BuildThreads, least);
+                rows[i].record(Figure::BuildApart, apart);
             }
             rows[i].record(Figure::Build, ns);
         }
         Ok(subjects.into_iter().flatten().collect())
+    }
+
+    /// Builds on one thread each, as many at once as there are threads: time per key of all of them.
+    fn apart(&self, build: &ThreadedBuild, keys: &Keys, fpr: f64) -> Result<f64, String> {
+        let mut copies = vec![keys.members.clone(); self.threads];
+        let all = self.threads * keys.members.len();
+        let (built, ns) = timed(Clock::Wall, all, || {
+            thread::scope(|scope| {
+                let builds: Vec<_> = copies
+                    .iter_mut()
+                    .map(|copy| scope.spawn(move || build(copy, fpr, 1)))
+                    .collect();
+                let built = builds.into_iter().map(thread::ScopedJoinHandle::join);
+                built.collect::<Vec<_>>()
+            })
+        });
+        for built in built {
+            black_box(built.unwrap_or_else(|_| Err("a build panicked".into()))?);
+        }
+        Ok(ns)
     }
 
     fn lookups(
@@ -229,7 +260,7 @@ impl Duel<'_> {
     }
 }
 
-fn named(contestant: &Contestant, built: Built) -> Built {
+fn named<T>(contestant: &Contestant, built: Result<T, String>) -> Result<T, String> {
     built.map_err(|reason| format!("{}: {reason}", contestant.name))
 }
 
@@ -276,6 +307,7 @@ mod tests {
                 Figure::Build,
                 Figure::Peak,
                 Figure::BuildThreads,
+                Figure::BuildApart,
                 Figure::Insert,
                 Figure::InsertBatch,
             ] {

@@ -32,12 +32,14 @@ pub(crate) enum Figure {
     Limit,
     // Several threads: time that passes, whatever the clock.
     BuildThreads,
+    /// As many builds at once as there are threads, of one thread each, per key of all: what the machine has to give.
+    BuildApart,
     HalfThreads,
     HalfBatchThreads,
 }
 
 impl Figure {
-    pub(crate) const ALL: [Figure; 19] = [
+    pub(crate) const ALL: [Figure; 20] = [
         Figure::Bits,
         Figure::Peak,
         Figure::Fpr,
@@ -55,6 +57,7 @@ impl Figure {
         Figure::Count,
         Figure::Limit,
         Figure::BuildThreads,
+        Figure::BuildApart,
         Figure::HalfThreads,
         Figure::HalfBatchThreads,
     ];
@@ -83,6 +86,7 @@ impl Figure {
             Figure::Count => "count",
             Figure::Limit => "limit",
             Figure::BuildThreads => "build_threads",
+            Figure::BuildApart => "build_apart",
             Figure::HalfThreads => "half_threads",
             Figure::HalfBatchThreads => "half_batch_threads",
         }

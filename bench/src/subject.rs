@@ -52,7 +52,7 @@ impl Contestant {
 }
 
 /// Builds from keys for a rate on a number of threads.
-pub(crate) type ThreadedBuild = Box<dyn Fn(&mut [u64], f64, usize) -> Built>;
+pub(crate) type ThreadedBuild = Box<dyn Fn(&mut [u64], f64, usize) -> Built + Sync>;
 
 /// How a filter takes keys one by one.
 pub(crate) enum Inserting {
@@ -65,7 +65,7 @@ pub(crate) enum Inserting {
 }
 
 /// A filter that was built.
-pub(crate) trait Subject: Sync {
+pub(crate) trait Subject: Send + Sync {
     /// Looks up every key by a call of its own; how many were found.
     fn contains_each(&self, keys: Ask<'_>) -> u64;
 
@@ -89,7 +89,7 @@ pub(crate) trait Subject: Sync {
 }
 
 /// The calls of a filter of a known type; [`Subject`] follows.
-pub(crate) trait Calls: Sync + 'static {
+pub(crate) trait Calls: Send + Sync + 'static {
     fn contains(&self, key: u64) -> bool;
 
     fn contains_batch(&self, _keys: &[u64], _out: &mut [bool]) -> bool {
