@@ -28,7 +28,7 @@ const SLICE: usize = 1 << 18;
 /// else the machine does: rather more rounds, each with filters of its own, than more slices.
 pub(crate) const SLICES: usize = 8;
 /// Turns of builds on one thread and on several, in a round.
-const TURNS: usize = 4;
+const TURNS: usize = 8;
 /// Rounds of so many keys that one takes half a minute, at most; and turns.
 const FEW: usize = 2;
 const MANY: usize = 50_000_000;

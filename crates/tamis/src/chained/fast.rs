@@ -1,8 +1,10 @@
 //! Short cuts for blocks of the default shape, as many chains as bytes.
 //!
-//! A lookup has no branch that depends on the key but one: a rare case goes to the plain code of
-//! [`block`](super::block). Half of all chains are empty, and a chain holds one to four slots, so a branch on either
-//! would be mispredicted for every second key and cost more than all the arithmetic.
+//! A lookup has two branches that depend on the key. An empty chain ends it, as half of those of absent keys are. That is
+//! guessed wrong for every second absent key, and pays all the same: while a line is on its way, the processor goes on by
+//! its guess, and where it guesses that a lookup ends here it asks for the lines of the next ones, right or wrong. The
+//! other branch takes a rare case to the plain code of [`block`](super::block). A chain holds one to four slots; a branch
+//! on each would cost more than comparing all.
 //!
 //! The slots of a chain are compared at once: in one word by arithmetic if they fit in it and are of one width, which most
 //! are; with AVX-512 in a vector, [`Fields`], whatever their widths.
@@ -128,6 +130,9 @@ impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
     /// The same answer as [`Shape::contains`].
     #[inline(always)]
     pub(super) fn contains<B: Bits>(bits: B, block: &[u8; N], chain: u32, remainder: u64) -> bool {
+        if block[chain as usize / 8] >> (chain % 8) & 1 == 0 {
+            return false;
+        }
         let found = Self::find(bits, block, chain);
         let (start, slots) = (found.start, found.slots);
         let [short, longer] = Self::WIDTHS[slots as u8 as usize].map(u64::from);
@@ -165,16 +170,15 @@ impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
                 width: short as u32,
                 extended: longer as u32,
             };
-            return match (found.present, found.sound) {
-                (0, _) => false,
-                (_, false) => far_contains::<N, REMOVABLE>(block, chain, remainder),
-                _ => Self::one_by_one(block, layout, start as u32, remainder),
+            return if found.sound {
+                Self::one_by_one(block, layout, start as u32, remainder)
+            } else {
+                far_contains::<N, REMOVABLE>(block, chain, remainder)
             };
         }
         if B::VECTOR {
             let fields = found.chain::<N, REMOVABLE>(short, longer, len);
-            let equal = bits.compare(block, fields, remainder).equal;
-            return (equal != 0) & (found.present != 0);
+            return bits.compare(block, fields, remainder).equal != 0;
         }
         // All slots of the chain at once: a field that is 0 after the xor borrows through its top bit. The lowest such
         // field is never marked wrongly, so there is a mark if and only if there is a match.
@@ -184,7 +188,7 @@ impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
         let zeros = x.wrapping_sub(ones) & !x & ones.wrapping_shl(width as u32 + 63);
         // Moves the chain's fields to the top, and what lies above them out.
         let of_chain = zeros.wrapping_shl((len * width).wrapping_neg() as u32);
-        (of_chain != 0) & (found.present != 0)
+        of_chain != 0
     }
 }
 
