@@ -1,4 +1,4 @@
-//! Instructions per call of each kind, which no noise can touch.
+//! Instructions per call of each kind, and of lookups in each rival, which no noise can touch.
 //!
 //! Under valgrind's callgrind, which is told to collect inside of [`counted_calls`] alone and to write a dump after each call
 //! of it, each line that is printed belongs to the dump of the same number; without valgrind this does the same work and
@@ -7,8 +7,7 @@
 use std::hint::black_box;
 
 use crate::keys::{Ask, KeyType, Keys};
-use crate::ours;
-use crate::subject::{Calls, Inserting, Subject};
+use crate::subject::{self, Calls, Inserting, Subject};
 
 /// Keys of a filter: it fits the caches, where instructions decide.
 const KEYS: usize = 20_000;
@@ -52,18 +51,26 @@ impl Calls for Nothing {
     }
 }
 
-/// Makes the calls of every kind, and prints a line `kind operation calls` for each dump.
+/// Makes the calls of every kind and rival, and prints a line `name operation calls` for each dump.
 pub(crate) fn run() -> Result<(), String> {
     let keys = Keys::new(KeyType::U64, 0, KEYS, CALLS);
     let mut nothing: Box<dyn Subject> = Box::new(Nothing);
     lookups("loop", &*nothing, &keys);
     inserts("loop", &mut *nothing, &keys)?;
     removes("loop", &mut *nothing, &keys);
-    for contestant in ours::contestants() {
+    for contestant in subject::all() {
         let name = contestant.name;
         let mut copy = keys.members.clone();
-        let mut subject = (contestant.build)(&mut copy, FPR)?;
+        let mut subject = match (contestant.build)(&mut copy, FPR) {
+            Ok(subject) => subject,
+            // A rival that cannot have this rate.
+            Err(_) if !contestant.ours => continue,
+            Err(reason) => return Err(format!("{name}: {reason}")),
+        };
         lookups(name, &*subject, &keys);
+        if !contestant.ours {
+            continue;
+        }
         removes(name, &mut *subject, &keys);
         if let Inserting::Into(empty) = &contestant.insert {
             let mut subject = empty(KEYS, FPR)?;
