@@ -33,6 +33,7 @@ pub(crate) enum Figure {
     // Several threads: time that passes, whatever the clock.
     BuildThreads,
     /// As many builds at once as there are threads, of one thread each, per key of all: what the machine has to give.
+    /// Duels alone measure it.
     BuildApart,
     HalfThreads,
     HalfBatchThreads,

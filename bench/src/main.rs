@@ -21,7 +21,7 @@ mod subject;
 
 use std::error::Error;
 use std::fs::File;
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::rc::Rc;
@@ -229,9 +229,7 @@ fn run(args: RunArgs) -> Result<ExitCode, Box<dyn Error>> {
     };
     plan::refuse(&plan.tasks)?;
     for path in [&args.json, &args.csv, &args.html].into_iter().flatten() {
-        // What cannot be written is found before the minutes of a run, and nothing is lost if the run is stopped.
-        let opened = File::options().append(true).create(true).open(path);
-        opened.map_err(|e| format!("{}: {e}", path.display()))?;
+        writable(path).map_err(|e| format!("{}: {e}", path.display()))?;
     }
     let run = measure(&plan)?;
     if run.rows.is_empty() {
@@ -257,6 +255,18 @@ fn run(args: RunArgs) -> Result<ExitCode, Box<dyn Error>> {
         code = ExitCode::FAILURE;
     }
     Ok(code)
+}
+
+/// Finds before the minutes of a run what cannot be written after them. A run that is stopped has lost no file and left
+/// none.
+fn writable(path: &Path) -> std::io::Result<()> {
+    match File::create_new(path) {
+        Ok(_) => std::fs::remove_file(path),
+        Err(e) if e.kind() == ErrorKind::AlreadyExists => {
+            File::options().append(true).open(path).map(drop)
+        }
+        Err(e) => Err(e),
+    }
 }
 
 /// The contestants by name; an unknown name is an error.
@@ -480,6 +490,21 @@ mod tests {
     fn unknown_names_are_refused() {
         assert!(choose(&["blom".into()], &[], false).is_err());
         assert!(choose(&[], &["nobody".into()], false).is_err());
+    }
+
+    #[test]
+    fn looking_whether_a_file_can_be_written_leaves_and_loses_none() {
+        let dir = std::env::temp_dir().join(format!("tamis-bench-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        let (new, old) = (dir.join("new.json"), dir.join("old.json"));
+        std::fs::write(&old, "kept").unwrap();
+        writable(&new).unwrap();
+        writable(&old).unwrap();
+        assert!(!new.exists());
+        assert_eq!(std::fs::read_to_string(&old).unwrap(), "kept");
+        assert!(writable(&dir).is_err());
+        assert!(writable(&dir.join("missing/new.json")).is_err());
+        std::fs::remove_dir_all(&dir).unwrap();
     }
 
     #[test]
