@@ -259,7 +259,7 @@ fn count<F: Filter>(filter: &F, stream: u64, queries: u64, into: &mut Measured) 
     into.queries += queries;
 }
 
-/// Rate at a load per block, and the load and size in bits a key that the filter really has.
+/// Rate of filters that are built for a load per block, and the bits a key that they really take.
 fn measure_real<F: Kind>(
     effort: &Effort,
     stream: u64,

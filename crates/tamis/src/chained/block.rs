@@ -189,7 +189,7 @@ impl<const N: usize> Shape<N> {
         let sound = if self.flags(block) >> 1 == 1 {
             layout.extended < plain.extended
         } else {
-            // All fingerprints of 0 bits may end a block.
+            // Nothing is set after the last fingerprint, or after the last end mark where fingerprints have 0 bits.
             highest(block)? < self.header() + plain.offset_of(layout.live)
         };
         sound.then_some(layout)

@@ -5,7 +5,7 @@
 //! is one dispatch, so its price is paid once.
 //!
 //! One source serves all levels wherever the compiler finds the vectors by itself, as it does for split blocks; a
-//! kernel is written by hand only where it does not, in a file per architecture, with a portable twin of the same bits.
+//! kernel is written by hand only where it does not, in a file of its own, with a portable twin of the same bits.
 //!
 //! This is one of the crate's two rooms for `unsafe` (the other is `buf`).
 #![allow(
