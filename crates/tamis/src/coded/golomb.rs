@@ -311,6 +311,23 @@ impl Golomb {
     }
 }
 
+/// Hashes mixed where they lie, as values ascend with the mixed hashes, and given back as they were: also where whoever
+/// watches the build panics.
+struct Mixed<'a>(&'a mut [u64]);
+
+impl<'a> Mixed<'a> {
+    fn new(hashes: &'a mut [u64]) -> Mixed<'a> {
+        hashes.iter_mut().for_each(|hash| *hash = mixed(*hash));
+        Mixed(hashes)
+    }
+}
+
+impl Drop for Mixed<'_> {
+    fn drop(&mut self) {
+        self.0.iter_mut().for_each(|hash| *hash = unmixed(*hash));
+    }
+}
+
 /// Decodes the values of a chunk.
 #[derive(Clone)]
 struct Codes<'a> {
@@ -473,11 +490,7 @@ impl Kind for Golomb {
         if !CHUNK.contains(&chunk) {
             return Err(BuildError::parameter("chunk", chunk, expected));
         }
-        // Mixed where they lie, as values ascend with the mixed hashes, and given back as they were.
-        hashes.iter_mut().for_each(|hash| *hash = mixed(*hash));
-        let built = Golomb::of_mixed(config, chunk, hashes);
-        hashes.iter_mut().for_each(|hash| *hash = unmixed(*hash));
-        built
+        Golomb::of_mixed(config, chunk, Mixed::new(hashes).0)
     }
 
     fn encode<'a>(&'a self, out: &mut Encoder<'a>) {
@@ -665,6 +678,23 @@ mod tests {
                 expected.dedup();
                 assert!(filter.values().eq(expected), "{keys} keys at {fpr}");
             }
+        }
+    }
+
+    #[test]
+    fn hashes_are_given_back_even_if_the_build_is_broken_off() {
+        let given: Vec<u64> = (0..500).map(mix64).collect();
+        for call in 0..3 {
+            let calls = std::sync::atomic::AtomicU32::new(0);
+            let config = Config::new(0).progress(move |_| {
+                let calls = calls.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                assert!(calls != call, "no longer wanted");
+            });
+            let mut hashes = given.clone();
+            let build = std::panic::AssertUnwindSafe(|| Golomb::build(&config, &mut hashes));
+            assert!(std::panic::catch_unwind(build).is_err());
+            hashes.sort_unstable();
+            assert!(given.iter().all(|hash| hashes.binary_search(hash).is_ok()));
         }
     }
 

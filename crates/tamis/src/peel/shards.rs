@@ -48,6 +48,12 @@ pub(crate) fn shard_of(hash: u64, shards: u64) -> u64 {
     fastrange(multiple(hash), shards).0
 }
 
+/// Whether a shard has far more hashes than others: some repeat, or they are no hashes. All shards being as large as the
+/// largest, there would be no end to the memory they take.
+pub(crate) fn is_skewed(largest: u64, hashes: u64, shards: u64) -> bool {
+    largest > 2 * hashes / shards + 1000
+}
+
 /// Where the hashes of each shard are.
 pub(crate) struct Shards {
     count: u64,

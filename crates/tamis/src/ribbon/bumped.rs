@@ -529,21 +529,28 @@ impl Kind for RibbonBumped {
 
     fn build(config: &Config, hashes: &mut [u64]) -> Result<RibbonBumped, BuildError> {
         let (_, fpr) = config.check::<RibbonBumped>(hashes)?;
-        let mut distinct = hashes.len();
+        let asked = Rate::new(Self::NAME, fpr, 1.0)?;
+        let blocks = |keys: usize| keys as f64 / BLOCK as f64 + 1.0;
         // Which starts are bumped is chance, and so how many of those that are left have a column less: as measured, by 0.03
         // over the root of the blocks. Three times that is seldom exceeded.
-        let blocks = distinct as f64 / BLOCK as f64 + 1.0;
-        let mut rate = Rate::new(Self::NAME, fpr, 1.0)?.lowered(1.0 + 0.1 / blocks.sqrt());
+        let cautious = |keys| asked.lowered(1.0 + 0.1 / f64::sqrt(blocks(keys)));
+        let mut distinct = hashes.len();
+        let mut rate = cautious(distinct);
         for _ in 0..ATTEMPTS {
             let hashes = &mut hashes[..distinct];
             match Self::of(config, hashes, rate) {
                 Ok(filter) => match filter.fpr() / fpr {
                     // At least one block more has all columns.
-                    over if over > 1.0 + 1e-9 => rate = rate.lowered(over * (1.0 + 1.0 / blocks)),
+                    over if over > 1.0 + 1e-9 => {
+                        rate = rate.lowered(over * (1.0 + 1.0 / blocks(distinct)));
+                    }
                     _ => return Ok(filter),
                 },
                 Err(Failure::Memory(error)) => return Err(error.into()),
-                Err(_) => distinct = dedup(hashes),
+                Err(_) => {
+                    distinct = dedup(hashes);
+                    rate = cautious(distinct);
+                }
             }
         }
         let (keys, attempts) = (hashes.len() as u64, ATTEMPTS);

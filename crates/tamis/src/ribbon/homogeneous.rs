@@ -50,11 +50,10 @@ use crate::error::{BuildError, BuildErrorKind, DecodeError};
 use crate::filter::{Filter, Kind};
 use crate::format::{Decoder, Encoder};
 use crate::math;
-use crate::peel::dedup;
 use crate::peel::shards::multiple;
 use crate::ribbon::lookup::{self, Sharded};
-use crate::ribbon::solve::{Part, solve_shards};
-use crate::ribbon::{BLOCK, Band, Failure, Rate, Row, Shape, in_order, shards_for, width};
+use crate::ribbon::solve::{Part, Set, solve_shards};
+use crate::ribbon::{BLOCK, Band, Failure, Rate, Row, Shape, in_order, width};
 use crate::simd::{self, Bits};
 
 /// A static filter of any rate whose construction never fails, 5 % above the lower bound.
@@ -105,7 +104,7 @@ impl RibbonHomogeneous {
             let slots = math::homogeneous_ribbon_slots(largest, rate.columns, R::WIDTH);
             // A block more lets every key start anywhere else; after a few attempts there is more room as well.
             let slots = slots + attempt * BLOCK + attempt.saturating_sub(PATIENCE) * (slots / 200);
-            Ok(Shape::new(R::WIDTH, rate, shards, slots))
+            Shape::new(R::WIDTH, rate, shards, slots)
         };
         let solved = solve_shards(config, hashes, shards, shape, |part| {
             let (keys, row) = (part.keys(), PhantomData::<R>);
@@ -272,15 +271,14 @@ impl Kind for RibbonHomogeneous {
                 len: 0,
             });
         }
-        let (mut distinct, mut attempt) = (hashes.len(), 0);
-        // One pass more than attempts: repeats are found once.
-        for _ in 0..=ATTEMPTS {
-            let hashes = &mut hashes[..distinct];
-            let shards = shards_for(distinct as u64);
+        let (mut set, mut attempt) = (Set::new(hashes.len()), 0);
+        // Two passes more than attempts: repeats are found once, and so are hashes that fill one shard.
+        for _ in 0..ATTEMPTS + 2 {
+            let hashes = &mut hashes[..set.len];
             let solved = if width == 64 {
-                Self::solved::<u64>(config, hashes, shards, rate, attempt)
+                Self::solved::<u64>(config, hashes, set.shards, rate, attempt)
             } else {
-                Self::solved::<u128>(config, hashes, shards, rate, attempt)
+                Self::solved::<u128>(config, hashes, set.shards, rate, attempt)
             };
             match solved {
                 Ok(filter) if filter.fpr() <= fpr || attempt + 1 == ATTEMPTS => {
@@ -288,7 +286,7 @@ impl Kind for RibbonHomogeneous {
                 }
                 Ok(_) => attempt += 1,
                 Err(Failure::Memory(error)) => return Err(error.into()),
-                Err(_) => distinct = dedup(hashes),
+                Err(_) => set.mend(hashes),
             }
         }
         let (keys, attempts) = (hashes.len() as u64, ATTEMPTS as u32);

@@ -547,7 +547,7 @@ impl Rate {
 pub(crate) enum Failure {
     /// An equation contradicts others.
     Conflict,
-    /// A hash was given more than once.
+    /// A hash was given more than once, or some shard has so many that it seems so.
     Repeats,
     Memory(NoMemory),
 }
@@ -784,9 +784,4 @@ pub(crate) fn width(config: &Config, hashes: &[u64]) -> Result<u32, BuildError> 
         return Err(BuildError::parameter("width", width, "64 or 128"));
     }
     Ok(width)
-}
-
-/// How many shards a set has where each must have room for all its keys: few, so that the largest is hardly larger.
-pub(crate) fn shards_for(keys: u64) -> u64 {
-    (keys >> 21).clamp(1, MOST_SHARDS)
 }

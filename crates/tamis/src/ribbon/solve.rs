@@ -2,9 +2,37 @@
 
 use crate::buf::Buf;
 use crate::config::Config;
-use crate::peel::in_parallel;
-use crate::peel::shards::Shards;
-use crate::ribbon::{Failure, Shape};
+use crate::peel::shards::{Shards, is_skewed};
+use crate::peel::{dedup, in_parallel};
+use crate::ribbon::{Failure, MOST_SHARDS, Shape};
+
+/// How many of the hashes given are to be solved, and in how many shards.
+pub(super) struct Set {
+    pub(super) len: usize,
+    pub(super) shards: u64,
+    may_repeat: bool,
+}
+
+impl Set {
+    /// Each shard must have room for all its keys: there are few, so that the largest is hardly larger.
+    pub(super) fn new(len: usize) -> Set {
+        Set {
+            len,
+            shards: (len as u64 >> 21).clamp(1, MOST_SHARDS),
+            may_repeat: true,
+        }
+    }
+
+    /// Drops repeats. Where there are none left, the hashes are uneven by themselves: then they are one shard.
+    pub(super) fn mend(&mut self, hashes: &mut [u64]) {
+        if self.may_repeat {
+            *self = Set::new(dedup(hashes));
+            self.may_repeat = false;
+        } else {
+            self.shards = 1;
+        }
+    }
+}
 
 /// A shard to be solved.
 pub(super) struct Part<'a> {
@@ -30,17 +58,21 @@ pub(super) struct Solved<T> {
     pub(super) each: Vec<T>,
 }
 
-/// Cuts a set into shards, gives them the shape for the keys of the largest, and solves each.
+/// Cuts a set into shards, gives them the shape for the keys of the largest, and solves each. More than one are refused
+/// where they are skewed.
 pub(super) fn solve_shards<T: Send>(
     config: &Config,
     hashes: &mut [u64],
     count: u64,
-    shape: impl FnOnce(u64) -> Result<Shape, Failure>,
+    shape: impl FnOnce(u64) -> Shape,
     solve: impl Fn(Part<'_>) -> Result<T, Failure> + Sync,
 ) -> Result<Solved<T>, Failure> {
     let threads = config.get_threads();
     let shards = Shards::arrange(hashes, count, threads)?;
-    let shape = shape(shards.largest())?;
+    if is_skewed(shards.largest(), hashes.len() as u64, count) {
+        return Err(Failure::Repeats);
+    }
+    let shape = shape(shards.largest());
     let mut words = Buf::zeroed(shape.words() * count)?;
     let hashes = &*hashes;
     let tables = words.make_mut().chunks_mut(shape.words() as usize);

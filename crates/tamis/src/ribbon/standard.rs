@@ -47,10 +47,9 @@ use crate::error::{BuildError, BuildErrorKind, DecodeError};
 use crate::filter::{Filter, Kind};
 use crate::format::{Decoder, Encoder};
 use crate::math;
-use crate::peel::dedup;
 use crate::ribbon::lookup::{self, Sharded};
-use crate::ribbon::solve::{Part, solve_shards};
-use crate::ribbon::{Band, Failure, Placed, Rate, Row, Shape, in_order, shards_for, width};
+use crate::ribbon::solve::{Part, Set, solve_shards};
+use crate::ribbon::{Band, Failure, Placed, Rate, Row, Shape, in_order, width};
 use crate::simd::{self, Bits};
 
 /// A static filter of any rate, 5 % above the lower bound.
@@ -93,12 +92,8 @@ impl Ribbon {
         let len = hashes.len() as u64;
         let tally = config.tally(len);
         let shape = |largest| {
-            // Far more keys in one shard than in others: repeats.
-            if largest > 2 * len / shards + 1000 {
-                return Err(Failure::Repeats);
-            }
             let slots = math::ribbon_slots(largest, R::WIDTH, failures);
-            Ok(Shape::new(R::WIDTH, rate, shards, slots))
+            Shape::new(R::WIDTH, rate, shards, slots)
         };
         let solved = solve_shards(config, hashes, shards, shape, |part| {
             let (keys, row) = (part.keys(), PhantomData::<R>);
@@ -120,15 +115,13 @@ impl Ribbon {
         hashes: &mut [u64],
     ) -> Result<Ribbon, BuildError> {
         let keys = hashes.len();
-        let (mut distinct, mut failures) = (keys, 0);
+        let (mut set, mut failures) = (Set::new(keys), 0);
         for _ in 0..ROUNDS {
-            let hashes = &mut hashes[..distinct];
-            let shards = shards_for(distinct as u64);
-            match Self::round::<R>(config, hashes, shards, rate, failures) {
+            let hashes = &mut hashes[..set.len];
+            match Self::round::<R>(config, hashes, set.shards, rate, failures) {
                 Ok(filter) => return Ok(filter),
                 Err(Failure::Memory(error)) => return Err(error.into()),
-                Err(Failure::Repeats) if distinct == keys => distinct = dedup(hashes),
-                Err(Failure::Repeats) => break,
+                Err(Failure::Repeats) => set.mend(hashes),
                 Err(Failure::Conflict) => failures += 1,
             }
         }

@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::bits::mix64;
+use crate::peel::shards::shard_of;
+use crate::ribbon::solve::{Set, solve_shards};
 use crate::simd::Portable;
 
 pub(super) fn keys(n: u64, set: u64) -> Vec<u64> {
@@ -174,4 +176,34 @@ fn shapes_that_reach_beyond_their_words_are_refused() {
     ] {
         assert!(bad.check().is_err(), "{bad:?}");
     }
+}
+
+#[test]
+fn shards_that_are_skewed_are_refused_and_what_is_not_repeated_becomes_one() {
+    // All in the first of five shards.
+    let mut hashes = keys(50_000, 4);
+    hashes.retain(|&hash| shard_of(hash, 5) == 0);
+    let config = Config::new(0);
+    let solve = |hashes: &mut [u64], shards| {
+        let shape = |largest| {
+            assert_eq!(shards, 1, "all shards would be as large as all keys");
+            let columns = Rate::new("", 0.01, 1.0).unwrap();
+            Shape::new(64, columns, shards, 2 * largest)
+        };
+        let solved = solve_shards(&config, hashes, shards, shape, |part| Ok(part.keys()));
+        solved.map(|solved| solved.each)
+    };
+    assert!(matches!(solve(&mut hashes, 5), Err(Failure::Repeats)));
+    let len = hashes.len();
+    assert_eq!(solve(&mut hashes, 1).unwrap(), [len as u64]);
+    let mut repeated = [&hashes[..], &hashes[..]].concat();
+    let mut set = Set::new(repeated.len());
+    set.mend(&mut repeated);
+    assert_eq!((set.len, set.shards), (len, 1));
+    let mut set = Set::new(10 << 21);
+    assert_eq!(set.shards, 10);
+    set.mend(&mut (0..10 << 21).collect::<Vec<_>>());
+    assert_eq!((set.len, set.shards), (10 << 21, 10));
+    set.mend(&mut []);
+    assert_eq!((set.len, set.shards), (10 << 21, 1));
 }

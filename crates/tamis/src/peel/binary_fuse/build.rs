@@ -9,7 +9,7 @@ use crate::math;
 use crate::peel::binary_fuse::solve::{Keys, MOST_KEYS, Solver, Unsolved};
 use crate::peel::binary_fuse::{BinaryFuse, Fingerprint, MOST_SHARDS, Shape, dedup};
 use crate::peel::in_parallel;
-use crate::peel::shards::Shards;
+use crate::peel::shards::{Shards, is_skewed};
 
 /// A set from this size on is cut into [`LEAST_SHARDS`] shards, and into more so that none has many more keys than
 /// [`SHARD`]. Larger shards need fewer spare slots.
@@ -122,8 +122,7 @@ pub(super) fn round<F: Fingerprint>(
     let (len, threads) = (source.len(), config.get_threads());
     let counts = source.arrange(shards, threads)?;
     let largest = counts.iter().copied().max().unwrap_or(0);
-    // Far more keys in one shard than in others: repeats, or hashes that are none.
-    if largest > MOST_KEYS.min(2 * len / shards + 1000) {
+    if largest > MOST_KEYS || is_skewed(largest, len, shards) {
         let (skewed, repeats) = (true, true);
         return Ok(Round::Failed { skewed, repeats });
     }
