@@ -25,7 +25,7 @@
 //! # Cost
 //!
 //! 8/λ bits a key for the pilots, and ⌈log₂ n⌉/99 for the list. λ = 3.5 takes 2.49 bits at a million keys, λ = 4 takes
-//! 2.20 and displaces more, so that it is built more slowly; the least that any such function can have is log₂ e = 1.44.
+//! 2.20 and displaces far more: it takes several times as long to build. The least that any such function can have is log₂ e = 1.44.
 //!
 //! # Bibliography
 //!
