@@ -66,9 +66,9 @@
 //!
 //! When the number of keys is not known, and [`Scalable`](crate::Scalable) is too large; or when keys repeat, which
 //! takes no room here. A lookup reads four lines a run where `scalable` reads two a slice, and an insertion moves
-//! kilobytes. There is no removal and no merging: a run does not tell what it holds. Whoever may choose the keys and knows
-//! the seed can put them all into one chain, and have the filter grow for little: where strangers send keys, give
-//! [`Keyed`](crate::Keyed) a secret seed.
+//! kilobytes. There is no removal and no merging: a run does not tell what it holds. Whoever can choose hashes can put
+//! them all into one chain, and have the filter grow for little: where strangers send the keys, hash them under a
+//! [secret](crate::Hashing::secret).
 //!
 //! # Bibliography
 //!
