@@ -9,10 +9,9 @@ fn names(advice: &Advice) -> Vec<&str> {
 #[test]
 fn the_counts_are_those_of_the_documentation() {
     let docs = include_str!("../../../../docs/INSTRUCTIONS.md");
-    assert!(
-        docs.ends_with(INSTRUCTIONS),
-        "run `cargo xtask instructions`"
-    );
+    // After its head; rivals follow.
+    let table = format!("|---|---|---|---|---|---|\n{INSTRUCTIONS}\n");
+    assert!(docs.contains(&table), "run `cargo xtask instructions`");
     let row = docs
         .lines()
         .find(|line| line.starts_with("| `split_block` "));
