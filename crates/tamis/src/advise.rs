@@ -470,7 +470,7 @@ impl Choice {
     }
 }
 
-/// `docs/INSTRUCTIONS.md` without its head; `cargo xtask instructions` writes both.
+/// The kinds' table of `docs/INSTRUCTIONS.md`; `cargo xtask instructions` writes both.
 const INSTRUCTIONS: &str = include_str!("advise/instructions.md");
 
 /// The instructions of a lookup in a batch and of an insertion.
