@@ -65,7 +65,7 @@
 //! instructions` counts them). Batches at 10⁷ keys took 14.6, 13.9, 12.7 and 11.5 ns for absent keys at 1 %, 2⁻⁸, 0.1 % and
 //! 0.01 %, and 14.7, 14.6, 15.1 and 15.2 ns for members. At 2⁻⁸ that was four times the limit, one random line of a table of
 //! the same size (3.5 ns): the instructions decide, not the memory. Beside it [`Cuckoo`](crate::Cuckoo) took 13.6 and 14.2 ns
-//! in a table a tenth larger; in turns (`check`, below) it took 1.21 times as long, and one of 12 bits 1.27 and 1.24 times.
+//! in a table a tenth larger; in turns (three checks, below) it took 1.20 to 1.39 times as long, one of 12 bits 1.24 to 1.48.
 //!
 //! What is slow: single lookups out of cache take some twice as long as cuckoo's (55 ns against 27 for absent keys, 68
 //! against 33 for members at 2⁻⁸), because so many instructions leave no room for a second miss in flight. (One Zen 3 core;

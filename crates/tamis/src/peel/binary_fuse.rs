@@ -26,7 +26,8 @@
 //! In a shard, the hashes are salted and sorted by their first segment, then added to the table segment by segment and peeled
 //! as far as possible in between, so that memory is walked through once (`binary_fuse/solve.rs`). An attempt that fails,
 //! almost always because of repeated keys, which no salt can part, is followed by another salt. If there *are* repeats,
-//! all hashes are sorted and the repeats dropped, and a build takes two to three times as long. The bytes depend on the set of keys alone, not on their order.
+//! all hashes are sorted and the repeats dropped, and a build takes two to three times as long. The bytes depend on the set
+//! of keys alone, not on their order.
 //!
 //! [`Spill`](crate::Spill) builds from hashes that wait on disk.
 //!
