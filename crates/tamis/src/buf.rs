@@ -19,6 +19,10 @@
     reason = "room for unsafe 1 of 2: raw allocation, and views of lent bytes"
 )]
 
+mod table;
+
+pub(crate) use table::{Run, Segments, Table, places};
+
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::borrow::Cow;
 use std::fmt;

@@ -16,20 +16,17 @@
 //! A key is written to the list of those that go on whether it does or not, and the list grows only if it does. When a
 //! place is tested it was asked for a whole pass ago, and an absent key reads about 2.2 lines, where 2 are the least.
 
-use crate::bits::fastrange;
 use crate::bloom::remix;
 use crate::simd::{Bits, Op};
 
-/// What a probe tests. Every function must be `#[inline(always)]`.
+/// What a probe tests: the place that a key's state chooses. Every function must be `#[inline(always)]`.
 pub(crate) trait Cells {
-    /// How many places there are.
-    fn range(&self) -> u64;
     /// How much memory they take.
     fn size_in_bytes(&self) -> usize;
     /// Asks for the memory of a place.
-    fn prefetch(&self, place: u64);
+    fn prefetch(&self, state: u64);
     /// 1 if a place lets a key through, 0 if not.
-    fn is_set(&self, place: u64) -> u64;
+    fn is_set(&self, state: u64) -> u64;
 }
 
 /// Probes of a single lookup between two branches.
@@ -53,7 +50,7 @@ pub(crate) fn contains<C: Cells>(cells: &C, k: u32, hash: u64) -> bool {
 fn probe<C: Cells>(cells: &C, probes: u32, mut state: u64) -> (u64, u64) {
     let mut all = 1;
     for _ in 0..probes {
-        all &= cells.is_set(fastrange(state, cells.range()).0);
+        all &= cells.is_set(state);
         state = remix(state);
     }
     (all, state)
@@ -125,7 +122,7 @@ impl Keys {
         for &state in &self.states[..self.left] {
             let mut state = state;
             for _ in 0..probes {
-                cells.prefetch(fastrange(state, cells.range()).0);
+                cells.prefetch(state);
                 state = remix(state);
             }
         }
@@ -148,27 +145,23 @@ impl Keys {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bits::mix64;
+    use crate::bits::{fastrange, mix64};
     use crate::bloom::positions;
+
+    const PLACES: u64 = 1 << 20;
 
     /// Cells of which every second is set, that say how large they are.
     struct Half(usize);
 
     impl Cells for Half {
-        fn range(&self) -> u64 {
-            1 << 20
-        }
-
         fn size_in_bytes(&self) -> usize {
             self.0
         }
 
-        fn prefetch(&self, place: u64) {
-            assert!(place < self.range());
-        }
+        fn prefetch(&self, _: u64) {}
 
-        fn is_set(&self, place: u64) -> u64 {
-            place & 1
+        fn is_set(&self, state: u64) -> u64 {
+            fastrange(state, PLACES).0 & 1
         }
     }
 
@@ -178,7 +171,7 @@ mod tests {
         for bytes in [NEAR, NEAR + 1] {
             for k in 1..=16 {
                 let cells = Half(bytes);
-                let all = |&hash: &u64| positions(hash, cells.range(), k).all(|p| p & 1 == 1);
+                let all = |&hash: &u64| positions(hash, PLACES, k).all(|p| p & 1 == 1);
                 let expected: Vec<bool> = hashes.iter().map(all).collect();
                 let single: Vec<bool> = hashes.iter().map(|&h| contains(&cells, k, h)).collect();
                 assert_eq!(single, expected, "k = {k}");

@@ -49,13 +49,13 @@ use std::ops::{BitAnd, BitOr, Not};
 use crate::bits::fastrange;
 use crate::bloom::BitWords;
 use crate::bloom::blocked::halve_blocks;
-use crate::buf::{Buf, Word};
+use crate::buf::{Buf, Table, Word};
 use crate::config::Config;
 use crate::error::{BuildError, BuildErrorKind, DecodeError, Full, MergeError};
 use crate::filter::{Filter, Insert, Kind, Merge};
 use crate::format::{Decoder, Encoder};
 use crate::math;
-use crate::simd::{self, Bits, Op, Probe as _};
+use crate::simd::{self, Bits, Op};
 
 /// Lanes in a block, and bits that a key sets.
 pub(crate) const LANES: usize = 8;
@@ -84,12 +84,12 @@ pub trait Lane: Word + BitAnd<Output = Self> + BitOr<Output = Self> + Not<Output
     const NAME: &'static str;
     #[doc(hidden)]
     const ABOUT: &'static str;
-    /// The most blocks that [`block`](Lane::block) can address.
+    /// The most blocks that a filter may have.
     #[doc(hidden)]
     const MOST_BLOCKS: u64;
-    /// The block of a hash.
+    /// Whether a block is found from the hash's upper half in 32-bit arithmetic, as Parquet has it.
     #[doc(hidden)]
-    fn block(hash: u64, blocks: u64) -> u64;
+    const BY_HALF: bool;
     /// A lane with the one bit set that the top bits of a product choose.
     #[doc(hidden)]
     fn bit(product: u32) -> Self;
@@ -125,6 +125,12 @@ impl<L: Lane> SplitBlock<L> {
         self.lanes.as_chunks().0
     }
 
+    /// Every filter has a block.
+    #[inline(always)]
+    fn reader(&self) -> Option<Reader<'_, L>> {
+        Table::new(self.blocks()).map(Reader)
+    }
+
     /// The same keys in half the blocks, as if they had been inserted there: neighbours are laid over one another. The
     /// rate rises to that of the new fill.
     ///
@@ -137,7 +143,7 @@ impl<L: Lane> SplitBlock<L> {
         Ok(SplitBlock { lanes, len })
     }
 
-    /// The bits that a key sets in its block: this filter's geometry, with [`Lane::block`].
+    /// The bits that a key sets in its block: this filter's geometry, with [`block_of`].
     #[inline(always)]
     fn mask(hash: u64) -> [L; LANES] {
         SALTS.map(|salt| L::bit((hash as u32).wrapping_mul(salt)))
@@ -150,9 +156,19 @@ pub(super) fn floor(keys_per_block: f64) -> f64 {
     keys_per_block / 2f64.powi(32)
 }
 
+/// The block of a hash.
+#[inline(always)]
+fn block_of<L: Lane>(hash: u64, blocks: u64) -> u64 {
+    if L::BY_HALF {
+        ((hash >> 32) * blocks) >> 32
+    } else {
+        fastrange(hash, blocks).0
+    }
+}
+
 /// The blocks, for looking up.
 #[derive(Clone, Copy)]
-struct Reader<'a, L>(&'a [[L; LANES]]);
+struct Reader<'a, L>(Table<'a, [L; LANES]>);
 
 impl<L: Lane> simd::Probe for Reader<'_, L> {
     type Place = u64;
@@ -164,16 +180,26 @@ impl<L: Lane> simd::Probe for Reader<'_, L> {
 
     #[inline(always)]
     fn prefetch(&self, hash: u64) {
-        simd::prefetch(self.0, L::block(hash, self.0.len() as u64) as usize);
+        prefetch(self.0.items(), hash);
     }
 
     #[inline(always)]
     fn probe(&self, hash: u64) -> bool {
-        let block = &self.0[L::block(hash, self.0.len() as u64) as usize];
+        let block = if L::BY_HALF {
+            self.0.at_half((hash >> 32) as u32)
+        } else {
+            self.0.at(hash).0
+        };
         let mask = SplitBlock::<L>::mask(hash);
         let missing = (0..LANES).fold(L::default(), |missing, i| missing | mask[i] & !block[i]);
         missing == L::default()
     }
+}
+
+/// Asks for the block of a hash.
+#[inline(always)]
+fn prefetch<L: Lane>(blocks: &[[L; LANES]], hash: u64) {
+    simd::prefetch(blocks, block_of::<L>(hash, blocks.len() as u64) as usize);
 }
 
 /// The blocks and the hashes to insert into them.
@@ -195,7 +221,7 @@ impl<L: Lane> Op for Insertion<'_, L> {
         };
         for (i, &hash) in self.hashes.iter().enumerate() {
             if let Some(&next) = self.hashes.get(i + ahead) {
-                Reader(self.blocks).prefetch(next);
+                prefetch(self.blocks, next);
             }
             set(self.blocks, hash);
         }
@@ -205,25 +231,13 @@ impl<L: Lane> Op for Insertion<'_, L> {
 /// Sets the bits of a hash.
 #[inline(always)]
 fn set<L: Lane>(blocks: &mut [[L; LANES]], hash: u64) {
-    let block = &mut blocks[L::block(hash, blocks.len() as u64) as usize];
+    let block = &mut blocks[block_of::<L>(hash, blocks.len() as u64) as usize];
     for (lane, bit) in block.iter_mut().zip(SplitBlock::<L>::mask(hash)) {
         *lane = *lane | bit;
     }
 }
 
-/// One hash to look up. Two words, so that both are handed over in registers.
-struct Lookup<'a, L: Lane>(&'a SplitBlock<L>, u64);
-
-impl<L: Lane> Op for Lookup<'_, L> {
-    type Out = bool;
-
-    #[inline(always)]
-    fn run<B: Bits>(self, _: B) -> bool {
-        Reader(self.0.blocks()).probe(self.1)
-    }
-}
-
-/// One hash to insert, likewise.
+/// One hash to insert. Two words, so that both are handed over in registers.
 struct One<'a, L: Lane>(&'a mut SplitBlock<L>, u64);
 
 impl<L: Lane> Op for One<'_, L> {
@@ -239,7 +253,8 @@ impl<L: Lane> Op for One<'_, L> {
 impl<L: Lane> Filter for SplitBlock<L> {
     #[inline]
     fn contains(&self, hash: u64) -> bool {
-        simd::dispatch(Lookup(self, hash))
+        self.reader()
+            .is_some_and(|reader| simd::contains(reader, hash))
     }
 
     fn len(&self) -> u64 {
@@ -267,19 +282,21 @@ impl<L: Lane> Filter for SplitBlock<L> {
 
     #[inline(always)]
     fn prefetch(&self, hash: u64) {
-        Reader(self.blocks()).prefetch(hash);
+        prefetch(self.blocks(), hash);
     }
 
     fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
         let n = hashes.len().min(out.len());
-        let (probe, bytes) = (Reader(self.blocks()), self.size_in_bytes());
+        let bytes = self.size_in_bytes();
         let (hashes, out) = (&hashes[..n], &mut out[..n]);
-        simd::dispatch(simd::Batch {
-            probe,
-            bytes,
-            hashes,
-            out,
-        });
+        if let Some(probe) = self.reader() {
+            simd::dispatch(simd::Batch {
+                probe,
+                bytes,
+                hashes,
+                out,
+            });
+        }
     }
 }
 
@@ -336,7 +353,7 @@ impl BitWords for SplitBlock512 {
 
     #[inline(always)]
     fn bits_of(hash: u64, words: u64, _: u32) -> impl Iterator<Item = (usize, u64)> {
-        let block = u64::block(hash, words / LANES as u64) as usize;
+        let block = block_of::<u64>(hash, words / LANES as u64) as usize;
         (block * LANES..).zip(SplitBlock512::mask(hash))
     }
 
@@ -411,11 +428,7 @@ impl Lane for u32 {
     const ABOUT: &'static str =
         "the block geometry of Parquet and Impala: half a cache line per lookup";
     const MOST_BLOCKS: u64 = (1 << 31) - 1;
-
-    #[inline(always)]
-    fn block(hash: u64, blocks: u64) -> u64 {
-        ((hash >> 32) * blocks) >> 32
-    }
+    const BY_HALF: bool = true;
 
     #[inline(always)]
     fn bit(product: u32) -> u32 {
@@ -433,11 +446,7 @@ impl Lane for u64 {
     const NAME: &'static str = "split_block";
     const ABOUT: &'static str = "the fastest to fill and to ask: one cache line, one vector test";
     const MOST_BLOCKS: u64 = 1 << 32;
-
-    #[inline(always)]
-    fn block(hash: u64, blocks: u64) -> u64 {
-        fastrange(hash, blocks).0
-    }
+    const BY_HALF: bool = false;
 
     #[inline(always)]
     fn bit(product: u32) -> u64 {
@@ -527,7 +536,7 @@ mod tests {
         }
         fn check<L: Lane>(blocks: u64) {
             let upper = (0..10_000).filter(|&i| {
-                let block = L::block(mix64(i), blocks);
+                let block = block_of::<L>(mix64(i), blocks);
                 assert!(block < blocks);
                 block >= blocks / 2
             });

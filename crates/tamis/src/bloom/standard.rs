@@ -39,9 +39,10 @@
 //! - Swamidass, Baldi, *Mathematical correction for fingerprint similarity measures*, 2007: the number of keys from the
 //!   number of ones.
 
+use crate::bits::fastrange;
 use crate::bloom::sieve::{self, Cells, Sieve};
 use crate::bloom::{BitWords, positions};
-use crate::buf::Buf;
+use crate::buf::{Buf, Table};
 use crate::config::{Config, Param};
 use crate::error::{BuildError, BuildErrorKind, DecodeError, Full, MergeError, NoMemory};
 use crate::filter::{Filter, Insert, Kind, Merge};
@@ -162,36 +163,32 @@ impl Bloom {
     }
 }
 
-/// The array, for looking up.
-#[derive(Clone, Copy)]
-struct Reader<'a>(&'a [u64]);
-
-impl Cells for Reader<'_> {
-    #[inline(always)]
-    fn range(&self) -> u64 {
-        self.0.len() as u64 * 64
-    }
-
+/// The array, for looking up. The bit ⌊x·m / 2⁶⁴⌋ of m lies in the word ⌊x·(m/64) / 2⁶⁴⌋, and the next six bits of that
+/// product tell where.
+impl Cells for Table<'_, u64> {
     #[inline(always)]
     fn size_in_bytes(&self) -> usize {
-        size_of_val(self.0)
+        size_of_val(self.items())
     }
 
     #[inline(always)]
-    fn prefetch(&self, bit: u64) {
-        simd::prefetch(self.0, (bit / 64) as usize);
+    fn prefetch(&self, x: u64) {
+        let (word, _) = fastrange(x, self.items().len() as u64);
+        simd::prefetch(self.items(), word as usize);
     }
 
     #[inline(always)]
-    fn is_set(&self, bit: u64) -> u64 {
-        self.0[(bit / 64) as usize] >> (bit % 64) & 1
+    fn is_set(&self, x: u64) -> u64 {
+        let (word, _, rest) = self.at(x);
+        word >> (rest >> 58) & 1
     }
 }
 
 impl Filter for Bloom {
     #[inline(always)]
     fn contains(&self, hash: u64) -> bool {
-        sieve::contains(&Reader(&self.words), self.k, hash)
+        let table = Table::new(&self.words);
+        table.is_some_and(|table| sieve::contains(&table, self.k, hash))
     }
 
     fn len(&self) -> u64 {
@@ -209,19 +206,20 @@ impl Filter for Bloom {
     /// Asks for the places that nearly every lookup reads.
     #[inline(always)]
     fn prefetch(&self, hash: u64) {
-        let words = Reader(&self.words);
-        positions(hash, words.range(), self.k.min(sieve::AT_ONCE))
-            .for_each(|bit| words.prefetch(bit));
+        positions(hash, self.bits(), self.k.min(sieve::AT_ONCE))
+            .for_each(|bit| simd::prefetch(&self.words, (bit / 64) as usize));
     }
 
     fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
         let n = hashes.len().min(out.len());
-        simd::dispatch(Sieve {
-            cells: Reader(&self.words),
-            k: self.k,
-            hashes: &hashes[..n],
-            out: &mut out[..n],
-        });
+        if let Some(cells) = Table::new(&self.words) {
+            simd::dispatch(Sieve {
+                cells,
+                k: self.k,
+                hashes: &hashes[..n],
+                out: &mut out[..n],
+            });
+        }
     }
 }
 
@@ -268,12 +266,12 @@ impl Op for Insertion<'_> {
     #[inline(always)]
     fn run<B: Bits>(self, _: B) {
         let Insertion { words, k, hashes } = self;
-        let bits = Reader(words).range();
+        let bits = words.len() as u64 * 64;
         let mut ring = [0; ON_THE_WAY];
         let mut asked = 0;
         for &hash in hashes {
             for bit in positions(hash, bits, k) {
-                Reader(words).prefetch(bit);
+                simd::prefetch(words, (bit / 64) as usize);
                 let due = std::mem::replace(&mut ring[asked % ON_THE_WAY], bit);
                 if asked >= ON_THE_WAY {
                     set(words, due);

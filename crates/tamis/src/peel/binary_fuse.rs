@@ -66,13 +66,13 @@ mod solve;
 use std::ops::BitXor;
 
 use crate::bits::{fastrange, mix64};
-use crate::buf::{Buf, Word};
+use crate::buf::{Buf, Run, Segments, Table, Word, places};
 use crate::config::{Config, Param};
 use crate::error::{BuildError, DecodeError};
 use crate::filter::{Filter, Kind};
 use crate::format::{Decoder, Encoder};
 use crate::math;
-use crate::peel::shards::shard_of;
+use crate::peel::shards::multiple;
 use crate::simd::{self, Probe};
 pub(super) use solve::Keys;
 use solve::MOST_KEYS;
@@ -102,7 +102,7 @@ pub trait Fingerprint: Word + BitXor<Output = Self> {
 #[derive(Clone, Debug)]
 pub struct BinaryFuse<F: Fingerprint> {
     /// The shards' tables, one after the other.
-    pub(super) slots: Buf<F>,
+    pub(super) slots: Segments<F>,
     /// One for each shard; none for the filter of no keys.
     pub(super) salts: Buf<u64>,
     pub(super) shape: Shape,
@@ -151,6 +151,11 @@ impl Shape {
             && self.slots() <= u64::from(u32::MAX)
     }
 
+    /// The slots of whole shards, for looking up.
+    fn segments<F: Fingerprint>(&self, slots: Buf<F>) -> Segments<F> {
+        Segments::new(slots, self.segment_length.trailing_zeros(), self.arity)
+    }
+
     /// Slots of a shard.
     #[inline(always)]
     pub(super) fn slots(&self) -> u64 {
@@ -160,21 +165,31 @@ impl Shape {
     /// The first `ARITY` slots of a salted hash in its shard: this filter's geometry.
     #[inline(always)]
     pub(super) fn places<const ARITY: usize>(&self, hash: u64) -> [u32; ARITY] {
-        let length = self.segment_length;
-        let (first, _) = fastrange(hash, self.segment_count * length);
-        // Arity 3 takes its two fields the other way round, as published.
-        let shift = |i: u32| {
-            if ARITY == 3 {
-                (2 - i) * FIELD
-            } else {
-                (i - 1) * FIELD
-            }
-        };
-        std::array::from_fn(|i| match i as u32 {
-            0 => first as u32,
-            i => ((first + u64::from(i) * length) ^ (hash >> shift(i)) & (length - 1)) as u32,
-        })
+        places(self.segment_length, self.first(hash), low(hash)).map(|place| place as u32)
     }
+
+    /// The first slot of a salted hash in its shard.
+    #[inline(always)]
+    fn first(&self, hash: u64) -> u64 {
+        fastrange(hash, self.segment_count * self.segment_length).0
+    }
+}
+
+/// What moves each slot of a salted hash in its segment; the first is where it is.
+#[inline(always)]
+fn low<const ARITY: usize>(hash: u64) -> [u64; ARITY] {
+    // Arity 3 takes its two fields the other way round, as published.
+    let shift = |i: u32| {
+        if ARITY == 3 {
+            (2 - i) * FIELD
+        } else {
+            (i - 1) * FIELD
+        }
+    };
+    std::array::from_fn(|i| match i as u32 {
+        0 => 0,
+        i => hash >> shift(i),
+    })
 }
 
 #[inline(always)]
@@ -192,87 +207,97 @@ impl<F: Fingerprint> BinaryFuse<F> {
     pub fn shards(&self) -> u64 {
         self.salts.len() as u64
     }
-
-    #[inline(always)]
-    fn reader<const ARITY: usize, const ONE: bool>(&self) -> Reader<'_, F, ARITY, ONE> {
-        Reader {
-            slots: &self.slots,
-            salts: &self.salts,
-            shape: self.shape,
-        }
-    }
 }
 
 /// The tables, for looking up; `ONE` if there is only one.
 #[derive(Clone, Copy)]
 struct Reader<'a, F, const ARITY: usize, const ONE: bool> {
-    slots: &'a [F],
-    salts: &'a [u64],
+    slots: Run<'a, F, ARITY>,
+    salts: Table<'a, u64>,
     shape: Shape,
 }
 
-/// A key's slots, and what they must combine to.
+/// A key's first slot, and its salted hash, which has the others and what all must combine to.
 #[derive(Clone, Copy)]
-struct Place<F, const ARITY: usize> {
-    slots: [usize; ARITY],
-    wanted: F,
+struct Place {
+    first: u64,
+    hash: u64,
 }
 
 impl<F: Fingerprint, const ARITY: usize, const ONE: bool> Probe for Reader<'_, F, ARITY, ONE> {
-    type Place = Place<F, ARITY>;
+    type Place = Place;
 
     #[inline(always)]
-    fn place(&self, hash: u64) -> Place<F, ARITY> {
-        let (shard, start) = if ONE {
-            (0, 0)
+    fn place(&self, hash: u64) -> Place {
+        let (salt, start) = if ONE {
+            (self.salts.items()[0], 0)
         } else {
-            let shard = shard_of(hash, self.salts.len() as u64);
-            (shard as usize, (shard * self.shape.slots()) as usize)
+            let (&salt, shard, _) = self.salts.at(multiple(hash));
+            (salt, shard * self.shape.slots())
         };
-        let hash = mix64(hash.wrapping_add(self.salts[shard]));
-        let places = self.shape.places::<ARITY>(hash);
+        let hash = mix64(hash.wrapping_add(salt));
         Place {
-            slots: places.map(|place| start + place as usize),
-            wanted: fingerprint(hash),
+            first: start + self.shape.first(hash),
+            hash,
         }
     }
 
     #[inline(always)]
-    fn prefetch(&self, place: Place<F, ARITY>) {
-        for slot in place.slots {
-            simd::prefetch(self.slots, slot);
+    fn prefetch(&self, place: Place) {
+        for slot in self.slots.places(place.first, low(place.hash)) {
+            simd::prefetch(self.slots.words(), slot as usize);
         }
     }
 
     #[inline(always)]
-    fn probe(&self, place: Place<F, ARITY>) -> bool {
-        let found = place.slots.iter().map(|&slot| self.slots[slot]);
-        found.fold(place.wanted, |x, slot| x ^ slot) == F::default()
+    fn probe(&self, place: Place) -> bool {
+        let found = self.slots.at(place.first, low(place.hash));
+        let wanted = fingerprint::<F>(place.hash);
+        found.into_iter().fold(wanted, |x, slot| x ^ slot) == F::default()
     }
 }
 
-/// Does something with the reader that suits a filter of at least one key.
+/// Does something with the reader that suits a filter, or something else with the filter of no keys.
 macro_rules! with_reader {
-    ($filter:expr, $reader:ident => $work:expr) => {
-        match ($filter.shape.arity == 3, $filter.salts.len() == 1) {
-            (true, true) => {
-                let $reader = $filter.reader::<3, true>();
+    ($filter:expr, $reader:ident => $work:expr, $none:expr) => {{
+        let (filter, shape) = ($filter, $filter.shape);
+        let readers = (filter.slots.run::<3>(), filter.slots.run::<4>());
+        match (Table::new(&filter.salts), filter.salts.len() == 1, readers) {
+            (Some(salts), true, (Some(slots), _)) => {
+                let $reader = Reader::<_, _, true> {
+                    slots,
+                    salts,
+                    shape,
+                };
                 $work
             }
-            (true, false) => {
-                let $reader = $filter.reader::<3, false>();
+            (Some(salts), false, (Some(slots), _)) => {
+                let $reader = Reader::<_, _, false> {
+                    slots,
+                    salts,
+                    shape,
+                };
                 $work
             }
-            (false, true) => {
-                let $reader = $filter.reader::<4, true>();
+            (Some(salts), true, (_, Some(slots))) => {
+                let $reader = Reader::<_, _, true> {
+                    slots,
+                    salts,
+                    shape,
+                };
                 $work
             }
-            (false, false) => {
-                let $reader = $filter.reader::<4, false>();
+            (Some(salts), false, (_, Some(slots))) => {
+                let $reader = Reader::<_, _, false> {
+                    slots,
+                    salts,
+                    shape,
+                };
                 $work
             }
+            _ => $none,
         }
-    };
+    }};
 }
 
 /// Moves the distinct hashes to the front, in order, and returns how many there are.
@@ -291,7 +316,7 @@ pub(crate) fn dedup(hashes: &mut [u64]) -> usize {
 impl<F: Fingerprint> Filter for BinaryFuse<F> {
     #[inline(always)]
     fn contains(&self, hash: u64) -> bool {
-        !self.salts.is_empty() && with_reader!(self, reader => reader.probe(reader.place(hash)))
+        with_reader!(self, reader => reader.probe(reader.place(hash)), false)
     }
 
     /// The number of distinct keys.
@@ -313,20 +338,18 @@ impl<F: Fingerprint> Filter for BinaryFuse<F> {
 
     #[inline(always)]
     fn prefetch(&self, hash: u64) {
-        if !self.salts.is_empty() {
-            with_reader!(self, reader => reader.prefetch(reader.place(hash)));
-        }
+        with_reader!(self, reader => reader.prefetch(reader.place(hash)), ());
     }
 
     fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
         let n = hashes.len().min(out.len());
         let (hashes, out) = (&hashes[..n], &mut out[..n]);
-        if self.salts.is_empty() {
-            out.fill(false);
-            return;
-        }
         let bytes = self.size_in_bytes();
-        with_reader!(self, probe => simd::dispatch(simd::Batch { probe, bytes, hashes, out }));
+        with_reader!(
+            self,
+            probe => simd::dispatch(simd::Batch { probe, bytes, hashes, out }),
+            out.fill(false)
+        );
     }
 }
 
@@ -390,7 +413,7 @@ impl<F: Fingerprint> Kind for BinaryFuse<F> {
             return Err(DecodeError::invalid("keys", input.len(), expected));
         }
         let salts = input.section("salts", shards)?;
-        let slots = input.section("slots", most)?;
+        let slots = shape.segments(input.section("slots", most)?);
         Ok(BinaryFuse {
             slots,
             salts,

@@ -201,6 +201,43 @@ impl<F: crate::Filter + ?Sized> Probe for &F {
     }
 }
 
+/// Looks up one hash by what AVX2 and BMI2 can do: AVX-512 has nothing to add to a single lookup. Unlike an [`Op`], which is
+/// handed over in memory if it is more than two words, a probe of two words and a hash come in registers.
+#[inline(always)]
+pub(crate) fn contains<P: Probe>(probe: P, hash: u64) -> bool {
+    struct One<P>(P, u64);
+    impl<P: Probe> Op for One<P> {
+        type Out = bool;
+
+        #[inline(always)]
+        fn run<B: Bits>(self, _: B) -> bool {
+            self.0.probe(self.0.place(self.1))
+        }
+    }
+    #[cfg(target_arch = "x86_64")]
+    {
+        #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt,fma")]
+        fn v3<P: Probe>(probe: P, hash: u64) -> bool {
+            One(probe, hash).run(bits::Bmi2(()))
+        }
+        /// As in [`dispatch`]: on the first call, and where there is nothing to choose from.
+        #[cold]
+        #[inline(never)]
+        fn other<P: Probe>(probe: P, hash: u64) -> bool {
+            dispatch(One(probe, hash))
+        }
+        if cfg!(not(all(target_feature = "avx2", target_feature = "bmi2"))) {
+            return if LEVEL.load(Ordering::Relaxed) >= Level::V3 as u8 {
+                // SAFETY: `LEVEL` is what `level` has found: every feature that `v3` is compiled with.
+                unsafe { v3(probe, hash) }
+            } else {
+                other(probe, hash)
+            };
+        }
+    }
+    dispatch(One(probe, hash))
+}
+
 /// Answers for each hash in order and asks for the memory of the one [`AHEAD`] of it, whose place waits in a ring.
 ///
 /// `bytes` is the size of the filter: a small one sits in the caches already.

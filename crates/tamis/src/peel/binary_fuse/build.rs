@@ -65,10 +65,11 @@ pub(in crate::peel) fn build<F: Fingerprint>(
     let (arity, shards) = parameters::<F>(config, keys)?;
     if keys == 0 {
         config.tally(0);
+        let shape = Shape::new(0, arity, 0);
         return Ok(BinaryFuse {
-            slots: Buf::zeroed(0)?,
+            slots: shape.segments(Buf::zeroed(0)?),
             salts: Buf::zeroed(0)?,
-            shape: Shape::new(0, arity, 0),
+            shape,
             len: 0,
         });
     }
@@ -165,7 +166,7 @@ pub(super) fn round<F: Fingerprint>(
     }
     let salts = Buf::copied(&all)?;
     Ok(Round::Built(BinaryFuse {
-        slots,
+        slots: shape.segments(slots),
         salts,
         shape,
         len,

@@ -1,0 +1,240 @@
+//! Reading an array where a hash says, without asking whether that is inside: it cannot be elsewhere.
+//!
+//! ```text
+//!  Table      ⌊hash·n / 2⁶⁴⌋ < n for every hash: one item of n
+//!  Segments   ┌────────┬────────┬────────┬────────┬────────┐   all of one length L, a power of two
+//!             │        │ ▲      │     ▲  │ ▲      │        │   `first` < starts: so many segments follow
+//!             └────────┴─┼──────┴─────┼──┴─┼──────┴────────┘   (first + i·L) ⊕ low stays in segment i, as low < L
+//!                      first
+//! ```
+//!
+//! A check costs little by itself. But how many lookups wait for memory at once is how many fit into the processor's window
+//! of some 250 instructions, and of a lookup of forty, six were checks.
+
+use std::ops::Deref;
+
+use crate::bits::fastrange;
+use crate::buf::{Buf, Word};
+
+/// Items, at least one, of which a hash chooses.
+#[derive(Debug)]
+pub(crate) struct Table<'a, T>(&'a [T]);
+
+impl<T> Clone for Table<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Table<'_, T> {}
+
+impl<'a, T> Table<'a, T> {
+    /// `None` if there are no items.
+    #[inline(always)]
+    pub(crate) fn new(items: &'a [T]) -> Option<Table<'a, T>> {
+        (!items.is_empty()).then_some(Table(items))
+    }
+
+    #[inline(always)]
+    pub(crate) fn items(self) -> &'a [T] {
+        self.0
+    }
+
+    /// The item of a hash, its index, and what is left of the hash: [`fastrange`] over the items.
+    #[inline(always)]
+    pub(crate) fn at(self, hash: u64) -> (&'a T, u64, u64) {
+        let (index, rest) = fastrange(hash, self.0.len() as u64);
+        // SAFETY: there is an item, as `new` has seen, and ⌊hash·n / 2⁶⁴⌋ < n for every hash < 2⁶⁴ and n > 0.
+        let item = unsafe { self.0.get_unchecked(index as usize) };
+        (item, index, rest)
+    }
+
+    /// The item of the upper half of a hash: [`fastrange`] in 32 bits, for fewer than 2³² items.
+    #[inline(always)]
+    pub(crate) fn at_half(self, half: u32) -> &'a T {
+        let index = u64::from(half).wrapping_mul(self.0.len() as u64) >> 32;
+        // SAFETY: there is an item, as `new` has seen. Of n < 2³² items, half·n does not wrap, and ⌊half·n / 2³²⌋ < n; of
+        // more, the index is less than 2³², and so less than n.
+        unsafe { self.0.get_unchecked(index as usize) }
+    }
+}
+
+/// Longer segments than any filter has.
+const MOST_LOG: u32 = 32;
+
+/// An array in segments, of which lookups read one word in each of some adjacent ones.
+#[derive(Clone, Debug)]
+pub(crate) struct Segments<T: Word> {
+    words: Buf<T>,
+    length: u64,
+    /// How many adjacent segments are read.
+    run: usize,
+    /// How many words have so many segments from theirs on.
+    starts: u64,
+}
+
+impl<T: Word> Segments<T> {
+    /// Segments of 2^`log` words, of which `run` adjacent ones are read. What is left of the words is no segment.
+    pub(crate) fn new(words: Buf<T>, log: u32, run: u32) -> Segments<T> {
+        let length = 1 << log.min(MOST_LOG);
+        let starts = (words.len() as u64 / length + 1).saturating_sub(u64::from(run)) * length;
+        Segments {
+            words,
+            length,
+            run: run as usize,
+            starts,
+        }
+    }
+
+    /// For looking up; `None` if not so many are read.
+    #[inline(always)]
+    pub(crate) fn run<const N: usize>(&self) -> Option<Run<'_, T, N>> {
+        (N == self.run).then_some(Run {
+            words: &self.words,
+            length: self.length,
+            starts: self.starts,
+        })
+    }
+}
+
+impl<T: Word> Deref for Segments<T> {
+    type Target = Buf<T>;
+
+    fn deref(&self) -> &Buf<T> {
+        &self.words
+    }
+}
+
+/// Segments, of which `N` adjacent ones are read. Made by [`Segments::run`] alone.
+#[derive(Clone, Copy)]
+pub(crate) struct Run<'a, T, const N: usize> {
+    words: &'a [T],
+    length: u64,
+    starts: u64,
+}
+
+impl<'a, T: Word, const N: usize> Run<'a, T, N> {
+    #[inline(always)]
+    pub(crate) fn words(&self) -> &'a [T] {
+        self.words
+    }
+
+    /// Where the words of [`at`](Run::at) lie.
+    #[inline(always)]
+    pub(crate) fn places(&self, first: u64, low: [u64; N]) -> [u64; N] {
+        places(self.length, first, low)
+    }
+
+    /// A word in the segment of `first` and in each of those that follow.
+    ///
+    /// # Panics
+    ///
+    /// If fewer than `N` segments begin with that of `first`.
+    #[inline(always)]
+    pub(crate) fn at(&self, first: u64, low: [u64; N]) -> [T; N] {
+        assert!(first < self.starts, "no segments follow");
+        // SAFETY: by `Segments::new` the length L is a power of two, and as `first` < `starts`, the segment of `first` has
+        // N − 1 whole ones after it. The word first + i·L lies in the i-th of them, and changing bits below L leaves it
+        // there. `Segments` and this are made together, so that the words are those that were counted.
+        self.places(first, low)
+            .map(|place| unsafe { *self.words.get_unchecked(place as usize) })
+    }
+}
+
+/// A place in the segment of `first` and in each of those that follow, all of a length that is a power of two: there `low`
+/// is added without carry, as far as it is below the length.
+#[inline(always)]
+pub(crate) fn places<const N: usize>(length: u64, first: u64, low: [u64; N]) -> [u64; N] {
+    let mut segment = first;
+    low.map(|low| {
+        let place = segment ^ low & (length - 1);
+        segment += length;
+        place
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::catch_unwind;
+
+    use super::*;
+    use crate::bits::mix64;
+
+    /// The ends of the range, where an index that is one too large would show, and hashes between.
+    fn hashes() -> impl Iterator<Item = u64> {
+        let ends = [0, 1, (1 << 32) - 1, 1 << 32, u64::MAX - 1, u64::MAX];
+        ends.into_iter().chain((0..10_000).map(mix64))
+    }
+
+    #[test]
+    fn every_hash_has_an_item() {
+        assert!(Table::<u64>::new(&[]).is_none());
+        for n in [1, 2, 3, 63, 64, 65, 1000] {
+            let items: Vec<u64> = (0..n).collect();
+            let table = Table::new(&items).unwrap();
+            for hash in hashes() {
+                let (index, rest) = fastrange(hash, n);
+                assert_eq!(table.at(hash), (&index, index, rest));
+                let half = (hash >> 32) as u32;
+                assert_eq!(*table.at_half(half), (u64::from(half) * n) >> 32);
+            }
+            assert_eq!((*table.at(0).0, *table.at(u64::MAX).0), (0, n - 1));
+            assert_eq!((*table.at_half(0), *table.at_half(u32::MAX)), (0, n - 1));
+        }
+    }
+
+    #[test]
+    fn a_half_finds_an_item_among_more_than_it_can_count() {
+        // Items of no size take no memory; the address of one is that of all, but a debug build checks the index.
+        for n in [(1 << 32) - 1, 1 << 32, (1 << 32) + 1, usize::MAX] {
+            let items = vec![(); n];
+            let table = Table::new(&items).unwrap();
+            for half in [0, 1, u32::MAX - 1, u32::MAX] {
+                assert_eq!(table.at_half(half), &());
+            }
+        }
+    }
+
+    #[test]
+    fn a_run_reads_one_word_in_each_of_its_segments() {
+        for (log, segments) in [(0, 3), (1, 3), (4, 3), (4, 7), (4, 100)] {
+            let length = 1u64 << log;
+            let words = Buf::filled((0..segments << log).map(|i| i as u64)).unwrap();
+            let segmented = Segments::new(words, log, 3);
+            assert!(segmented.run::<4>().is_none());
+            let run = segmented.run::<3>().unwrap();
+            let starts = (segments as u64 - 2) * length;
+            for first in 0..starts {
+                for low in hashes()
+                    .take(100)
+                    .map(|hash| [0, hash, hash.rotate_left(9)])
+                {
+                    let read = run.at(first, low);
+                    assert_eq!(read, run.places(first, low), "word i holds i");
+                    let segment = read.map(|place| place / length);
+                    let expected = [0, 1, 2].map(|i| first / length + i);
+                    assert_eq!(segment, expected);
+                    assert_eq!(read[0], first);
+                }
+            }
+            for first in [starts, starts + 1, u64::MAX] {
+                assert!(catch_unwind(|| run.at(first, [0; 3])).is_err(), "{first}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_whole_segment_is_not_read() {
+        for len in 0..60 {
+            let words = Buf::filled((0..len).map(|i| i as u64)).unwrap();
+            let segmented = Segments::new(words, 3, 4);
+            let run = segmented.run::<4>().unwrap();
+            // Of fewer than four segments, no run begins.
+            let starts = (len as u64 / 8).saturating_sub(3) * 8;
+            if starts > 0 {
+                assert_eq!(run.at(starts - 1, [7; 4])[3] / 8, len as u64 / 8 - 1);
+            }
+            assert!(catch_unwind(|| run.at(starts, [0; 4])).is_err(), "{len}");
+        }
+    }
+}
