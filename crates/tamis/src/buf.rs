@@ -21,7 +21,7 @@
 
 mod table;
 
-pub(crate) use table::{Run, Segments, Table, places};
+pub(crate) use table::{Run, Segments, Table, TableMut, half_range, places};
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::borrow::Cow;

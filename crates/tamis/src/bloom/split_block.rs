@@ -49,13 +49,13 @@ use std::ops::{BitAnd, BitOr, Not};
 use crate::bits::fastrange;
 use crate::bloom::BitWords;
 use crate::bloom::blocked::halve_blocks;
-use crate::buf::{Buf, Table, Word};
+use crate::buf::{Buf, Table, TableMut, Word, half_range};
 use crate::config::Config;
 use crate::error::{BuildError, BuildErrorKind, DecodeError, Full, MergeError};
 use crate::filter::{Filter, Insert, Kind, Merge};
 use crate::format::{Decoder, Encoder};
 use crate::math;
-use crate::simd::{self, Bits, Op};
+use crate::simd::{self, Bits, Op, Single};
 
 /// Lanes in a block, and bits that a key sets.
 pub(crate) const LANES: usize = 8;
@@ -160,7 +160,7 @@ pub(super) fn floor(keys_per_block: f64) -> f64 {
 #[inline(always)]
 fn block_of<L: Lane>(hash: u64, blocks: u64) -> u64 {
     if L::BY_HALF {
-        ((hash >> 32) * blocks) >> 32
+        half_range((hash >> 32) as u32, blocks)
     } else {
         fastrange(hash, blocks).0
     }
@@ -228,25 +228,31 @@ impl<L: Lane> Op for Insertion<'_, L> {
     }
 }
 
-/// Sets the bits of a hash.
+/// Sets the bits of a hash; there is a block.
 #[inline(always)]
 fn set<L: Lane>(blocks: &mut [[L; LANES]], hash: u64) {
-    let block = &mut blocks[block_of::<L>(hash, blocks.len() as u64) as usize];
+    let Some(mut blocks) = TableMut::new(blocks) else {
+        return;
+    };
+    let block = if L::BY_HALF {
+        blocks.at_half((hash >> 32) as u32)
+    } else {
+        blocks.at(hash).0
+    };
     for (lane, bit) in block.iter_mut().zip(SplitBlock::<L>::mask(hash)) {
         *lane = *lane | bit;
     }
 }
 
-/// One hash to insert. Two words, so that both are handed over in registers.
-struct One<'a, L: Lane>(&'a mut SplitBlock<L>, u64);
+/// The blocks, to insert one hash into.
+struct One<'a, L>(&'a mut [[L; LANES]]);
 
-impl<L: Lane> Op for One<'_, L> {
+impl<L: Lane> Single for One<'_, L> {
     type Out = ();
 
     #[inline(always)]
-    fn run<B: Bits>(self, _: B) {
-        set(self.0.lanes.make_mut().as_chunks_mut().0, self.1);
-        self.0.len = self.0.len.saturating_add(1);
+    fn run(self, hash: u64) {
+        set(self.0, hash);
     }
 }
 
@@ -303,7 +309,8 @@ impl<L: Lane> Filter for SplitBlock<L> {
 impl<L: Lane> Insert for SplitBlock<L> {
     #[inline]
     fn insert(&mut self, hash: u64) -> Result<(), Full> {
-        simd::dispatch(One(self, hash));
+        simd::single(One(self.lanes.make_mut().as_chunks_mut().0), hash);
+        self.len = self.len.saturating_add(1);
         Ok(())
     }
 

@@ -41,8 +41,8 @@
 
 use crate::bits::fastrange;
 use crate::bloom::sieve::{self, Cells, Sieve};
-use crate::bloom::{BitWords, positions};
-use crate::buf::{Buf, Table};
+use crate::bloom::{BitWords, positions, remix};
+use crate::buf::{Buf, Table, TableMut};
 use crate::config::{Config, Param};
 use crate::error::{BuildError, BuildErrorKind, DecodeError, Full, MergeError, NoMemory};
 use crate::filter::{Filter, Insert, Kind, Merge};
@@ -224,10 +224,16 @@ impl Filter for Bloom {
 }
 
 impl Insert for Bloom {
+    #[inline]
     fn insert(&mut self, hash: u64) -> Result<(), Full> {
-        let bits = self.bits();
-        let words = self.words.make_mut();
-        positions(hash, bits, self.k).for_each(|bit| set(words, bit));
+        if let Some(mut table) = TableMut::new(self.words.make_mut()) {
+            let mut state = hash;
+            for _ in 0..self.k {
+                let (word, rest) = table.at(state);
+                *word |= 1 << (rest >> 58);
+                state = remix(state);
+            }
+        }
         self.len = self.len.saturating_add(1);
         Ok(())
     }

@@ -49,13 +49,46 @@ impl<'a, T> Table<'a, T> {
         (item, index, rest)
     }
 
-    /// The item of the upper half of a hash: [`fastrange`] in 32 bits, for fewer than 2³² items.
+    /// The item of the upper half of a hash: [`half_range`] over the items.
     #[inline(always)]
     pub(crate) fn at_half(self, half: u32) -> &'a T {
-        let index = u64::from(half).wrapping_mul(self.0.len() as u64) >> 32;
-        // SAFETY: there is an item, as `new` has seen. Of n < 2³² items, half·n does not wrap, and ⌊half·n / 2³²⌋ < n; of
-        // more, the index is less than 2³², and so less than n.
+        let index = half_range(half, self.0.len() as u64);
+        // SAFETY: there is an item, as `new` has seen, and `half_range` stays below their number.
         unsafe { self.0.get_unchecked(index as usize) }
+    }
+}
+
+/// [`fastrange`] in 32 bits, for fewer than 2³² items. Of n < 2³², half·n does not wrap, and ⌊half·n / 2³²⌋ < n; of more,
+/// the index is less than 2³², and so less than n.
+#[inline(always)]
+pub(crate) fn half_range(half: u32, n: u64) -> u64 {
+    u64::from(half).wrapping_mul(n) >> 32
+}
+
+/// The same to write to.
+pub(crate) struct TableMut<'a, T>(&'a mut [T]);
+
+impl<'a, T> TableMut<'a, T> {
+    /// `None` if there are no items.
+    #[inline(always)]
+    pub(crate) fn new(items: &'a mut [T]) -> Option<TableMut<'a, T>> {
+        (!items.is_empty()).then_some(TableMut(items))
+    }
+
+    /// The item of a hash, and what is left of the hash.
+    #[inline(always)]
+    pub(crate) fn at(&mut self, hash: u64) -> (&mut T, u64) {
+        let (index, rest) = fastrange(hash, self.0.len() as u64);
+        // SAFETY: as for `Table::at`.
+        (unsafe { self.0.get_unchecked_mut(index as usize) }, rest)
+    }
+
+    /// The item of the upper half of a hash.
+    #[inline(always)]
+    pub(crate) fn at_half(&mut self, half: u32) -> &mut T {
+        let index = half_range(half, self.0.len() as u64);
+        // SAFETY: as for `Table::at_half`.
+        unsafe { self.0.get_unchecked_mut(index as usize) }
     }
 }
 
@@ -168,15 +201,22 @@ mod tests {
 
     #[test]
     fn every_hash_has_an_item() {
-        assert!(Table::<u64>::new(&[]).is_none());
+        assert!(Table::<u64>::new(&[]).is_none() && TableMut::<u64>::new(&mut []).is_none());
         for n in [1, 2, 3, 63, 64, 65, 1000] {
             let items: Vec<u64> = (0..n).collect();
+            let mut written = items.clone();
             let table = Table::new(&items).unwrap();
+            let mut to_write = TableMut::new(&mut written).unwrap();
             for hash in hashes() {
-                let (index, rest) = fastrange(hash, n);
+                let (mut index, rest) = fastrange(hash, n);
                 assert_eq!(table.at(hash), (&index, index, rest));
+                assert_eq!(to_write.at(hash), (&mut index, rest));
                 let half = (hash >> 32) as u32;
-                assert_eq!(*table.at_half(half), (u64::from(half) * n) >> 32);
+                let index = (u64::from(half) * n) >> 32;
+                assert_eq!(
+                    (*table.at_half(half), *to_write.at_half(half)),
+                    (index, index)
+                );
             }
             assert_eq!((*table.at(0).0, *table.at(u64::MAX).0), (0, n - 1));
             assert_eq!((*table.at_half(0), *table.at_half(u32::MAX)), (0, n - 1));
@@ -187,10 +227,10 @@ mod tests {
     fn a_half_finds_an_item_among_more_than_it_can_count() {
         // Items of no size take no memory; the address of one is that of all, but a debug build checks the index.
         for n in [(1 << 32) - 1, 1 << 32, (1 << 32) + 1, usize::MAX] {
-            let items = vec![(); n];
-            let table = Table::new(&items).unwrap();
+            let mut items = vec![(); n];
             for half in [0, 1, u32::MAX - 1, u32::MAX] {
-                assert_eq!(table.at_half(half), &());
+                assert_eq!(Table::new(&items).unwrap().at_half(half), &());
+                assert_eq!(TableMut::new(&mut items).unwrap().at_half(half), &());
             }
         }
     }

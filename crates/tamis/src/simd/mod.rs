@@ -201,41 +201,64 @@ impl<F: crate::Filter + ?Sized> Probe for &F {
     }
 }
 
-/// Looks up one hash by what AVX2 and BMI2 can do: AVX-512 has nothing to add to a single lookup. Unlike an [`Op`], which is
-/// handed over in memory if it is more than two words, a probe of two words and a hash come in registers.
+/// Work with one hash, all of whose functions must be `#[inline(always)]`.
+pub(crate) trait Single {
+    /// What the work returns.
+    type Out;
+    /// Does the work.
+    fn run(self, hash: u64) -> Self::Out;
+}
+
+/// Does something with one hash by what AVX2 and BMI2 can do: AVX-512 has nothing to add there. Unlike an [`Op`], which is
+/// handed over in memory if it is more than two words, work of two words and a hash come in registers.
 #[inline(always)]
-pub(crate) fn contains<P: Probe>(probe: P, hash: u64) -> bool {
-    struct One<P>(P, u64);
-    impl<P: Probe> Op for One<P> {
-        type Out = bool;
+pub(crate) fn single<S: Single>(work: S, hash: u64) -> S::Out {
+    struct One<S>(S, u64);
+    impl<S: Single> Op for One<S> {
+        type Out = S::Out;
 
         #[inline(always)]
-        fn run<B: Bits>(self, _: B) -> bool {
-            self.0.probe(self.0.place(self.1))
+        fn run<B: Bits>(self, _: B) -> S::Out {
+            self.0.run(self.1)
         }
     }
     #[cfg(target_arch = "x86_64")]
     {
         #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt,fma")]
-        fn v3<P: Probe>(probe: P, hash: u64) -> bool {
-            One(probe, hash).run(bits::Bmi2(()))
+        fn v3<S: Single>(work: S, hash: u64) -> S::Out {
+            work.run(hash)
         }
         /// As in [`dispatch`]: on the first call, and where there is nothing to choose from.
         #[cold]
         #[inline(never)]
-        fn other<P: Probe>(probe: P, hash: u64) -> bool {
-            dispatch(One(probe, hash))
+        fn other<S: Single>(work: S, hash: u64) -> S::Out {
+            dispatch(One(work, hash))
         }
         if cfg!(not(all(target_feature = "avx2", target_feature = "bmi2"))) {
             return if LEVEL.load(Ordering::Relaxed) >= Level::V3 as u8 {
                 // SAFETY: `LEVEL` is what `level` has found: every feature that `v3` is compiled with.
-                unsafe { v3(probe, hash) }
+                unsafe { v3(work, hash) }
             } else {
-                other(probe, hash)
+                other(work, hash)
             };
         }
     }
-    dispatch(One(probe, hash))
+    dispatch(One(work, hash))
+}
+
+/// Looks up one hash likewise.
+#[inline(always)]
+pub(crate) fn contains<P: Probe>(probe: P, hash: u64) -> bool {
+    struct Lookup<P>(P);
+    impl<P: Probe> Single for Lookup<P> {
+        type Out = bool;
+
+        #[inline(always)]
+        fn run(self, hash: u64) -> bool {
+            self.0.probe(self.0.place(hash))
+        }
+    }
+    single(Lookup(probe), hash)
 }
 
 /// Answers for each hash in order and asks for the memory of the one [`AHEAD`] of it, whose place waits in a ring.
