@@ -1,306 +1,13 @@
-//! The targets, in one table, and whether a run meets them.
+//! Whether a run meets the targets, and by how much.
 
 use crate::clock::Clock;
 use crate::figures::{Figure, Row, Run, Shape};
 use crate::keys::KeyType;
 use crate::stats::Samples;
+use crate::targets::{Goal, Target};
 
-/// Something that the library sets out to reach.
-pub(crate) struct Target {
-    /// Whether it is held: one that is not reached yet is reported, and fails no check.
-    pub(crate) held: bool,
-    pub(crate) ours: &'static str,
-    pub(crate) n: usize,
-    pub(crate) fpr: f64,
-    pub(crate) goal: Goal,
-}
-
-pub(crate) enum Goal {
-    /// Our batch lookups are this many times as fast as the rival's best lookups, single or batch.
-    Batch { rival: &'static str, times: f64 },
-    /// Our batch lookups of absent keys, against the rival's faster way of looking them up.
-    AbsentBatch { rival: &'static str, times: f64 },
-    /// Our batch lookups of absent keys take at most this many times as long as at another rate.
-    AnyRate { other: f64, most: f64 },
-    /// Our insertions one by one, on average over a whole fill, against the rival's.
-    Insert { rival: &'static str, times: f64 },
-    /// The same in batches, against the rival's faster way.
-    InsertBatch { rival: &'static str, times: f64 },
-    /// Our single lookups against the rival's single ones.
-    Single { rival: &'static str, times: f64 },
-    /// Our build on several threads against our build on one.
-    Threads { times: f64 },
-    /// Our build against the rival's.
-    Build { rival: &'static str, times: f64 },
-    /// A batch lookup takes at most this many line reads.
-    LineReads { most: f64 },
-    /// The heap at the peak of a build, in bits per key, is at most this.
-    Peak { most: f64 },
-    /// The heap that the filter holds, in bits per key, is at most this.
-    Bits { most: f64 },
-}
-
-const ONE_PERCENT: f64 = 0.01;
-const EIGHT_BITS: f64 = 1.0 / 256.0;
-const HUNDREDTH_PERCENT: f64 = 0.0001;
 /// Targets are measured on one thread and on this many.
 pub(crate) const THREADS: usize = 2;
-const TEN_MILLION: usize = 10_000_000;
-
-const fn target(ours: &'static str, fpr: f64, goal: Goal) -> Target {
-    Target {
-        held: true,
-        ours,
-        n: TEN_MILLION,
-        fpr,
-        goal,
-    }
-}
-
-const fn later(ours: &'static str, fpr: f64, goal: Goal) -> Target {
-    Target {
-        held: false,
-        ..target(ours, fpr, goal)
-    }
-}
-
-/// Every target: a ratio on the same keys and machine, at the same time. Those for later become `target`s once they are
-/// met on a quiet machine.
-pub(crate) const TARGETS: &[Target] = &[
-    target(
-        "split_block",
-        ONE_PERCENT,
-        Goal::Batch {
-            rival: "sbbf-rs",
-            times: 1.4,
-        },
-    ),
-    target(
-        "binary_fuse8",
-        EIGHT_BITS,
-        Goal::Batch {
-            rival: "xorf/BinaryFuse8",
-            times: 1.3,
-        },
-    ),
-    target(
-        "binary_fuse8",
-        EIGHT_BITS,
-        Goal::Batch {
-            rival: "sux/VFilter8",
-            times: 1.3,
-        },
-    ),
-    // At this rate our cuckoo filter has 11 bits by itself; with 12 it has half the rate in a larger table.
-    target(
-        "tinyset",
-        EIGHT_BITS,
-        Goal::AbsentBatch {
-            rival: "cuckoo12",
-            times: 1.0,
-        },
-    ),
-    target(
-        "tinyset",
-        EIGHT_BITS,
-        Goal::InsertBatch {
-            rival: "cuckoo12",
-            times: 1.0,
-        },
-    ),
-    // One by one an insertion of ours is too many instructions for the processor to begin the next one's line read.
-    later(
-        "tinyset",
-        EIGHT_BITS,
-        Goal::Insert {
-            rival: "cuckoo12",
-            times: 1.0,
-        },
-    ),
-    target(
-        "tinyset",
-        EIGHT_BITS,
-        Goal::AbsentBatch {
-            rival: "cuckoo",
-            times: 0.8,
-        },
-    ),
-    later(
-        "tinyset",
-        EIGHT_BITS,
-        Goal::Insert {
-            rival: "cuckoo",
-            times: 1.0,
-        },
-    ),
-    target(
-        "tinyset",
-        ONE_PERCENT,
-        Goal::AbsentBatch {
-            rival: "cuckoo",
-            times: 0.8,
-        },
-    ),
-    target(
-        "tinyset",
-        HUNDREDTH_PERCENT,
-        Goal::AnyRate {
-            other: ONE_PERCENT,
-            most: 1.2,
-        },
-    ),
-    target(
-        "tinyset",
-        EIGHT_BITS,
-        Goal::AbsentBatch {
-            rival: "qfilter",
-            times: 2.0,
-        },
-    ),
-    target(
-        "tinyset",
-        EIGHT_BITS,
-        Goal::Build {
-            rival: "cuckoo",
-            times: 1.0,
-        },
-    ),
-    Target {
-        n: 10 * TEN_MILLION,
-        ..target(
-            "split_block",
-            ONE_PERCENT,
-            Goal::Batch {
-                rival: "sbbf-rs",
-                times: 2.2,
-            },
-        )
-    },
-    target("binary_fuse8", EIGHT_BITS, Goal::LineReads { most: 3.9 }),
-    target(
-        "ribbon_bumped",
-        EIGHT_BITS,
-        Goal::Build {
-            rival: "xorf/BinaryFuse8",
-            times: 1.0 / 1.5,
-        },
-    ),
-    target(
-        "ribbon_bumped",
-        EIGHT_BITS,
-        Goal::Batch {
-            rival: "pleat",
-            times: 1.0,
-        },
-    ),
-    target(
-        "ribbon_bumped",
-        EIGHT_BITS,
-        Goal::Single {
-            rival: "pleat",
-            times: 1.0,
-        },
-    ),
-    target(
-        "binary_fuse8",
-        EIGHT_BITS,
-        Goal::Build {
-            rival: "xorf/BinaryFuse8",
-            times: 2.0,
-        },
-    ),
-    target("binary_fuse8", EIGHT_BITS, Goal::Peak { most: 100.0 }),
-    target("tinyset", EIGHT_BITS, Goal::Bits { most: 10.5 }),
-    target("ribbon_bumped", EIGHT_BITS, Goal::Bits { most: 8.04 }),
-    target("binary_fuse8", EIGHT_BITS, Goal::Threads { times: 1.7 }),
-    Target {
-        n: 10 * TEN_MILLION,
-        ..target(
-            "binary_fuse8",
-            EIGHT_BITS,
-            Goal::Build {
-                rival: "xorf/BinaryFuse8",
-                times: 2.0,
-            },
-        )
-    },
-    Target {
-        n: 10 * TEN_MILLION,
-        ..target("binary_fuse8", EIGHT_BITS, Goal::Threads { times: 1.7 })
-    },
-    Target {
-        n: 10 * TEN_MILLION,
-        ..target("binary_fuse8", EIGHT_BITS, Goal::Bits { most: 8.9 })
-    },
-    Target {
-        n: 10 * TEN_MILLION,
-        ..target(
-            "binary_fuse8",
-            EIGHT_BITS,
-            Goal::Batch {
-                rival: "xorf/BinaryFuse8",
-                times: 1.7,
-            },
-        )
-    },
-    later(
-        "binary_fuse8",
-        EIGHT_BITS,
-        Goal::Single {
-            rival: "xorf/BinaryFuse8",
-            times: 1.0,
-        },
-    ),
-    // Single calls are compared with those of the same filter, here of blocks of 256 bits.
-    later(
-        "split_block_256",
-        ONE_PERCENT,
-        Goal::Single {
-            rival: "sbbf-rs",
-            times: 1.0,
-        },
-    ),
-    target(
-        "cuckoo",
-        EIGHT_BITS,
-        Goal::Batch {
-            rival: "autoscale_cuckoo_filter",
-            times: 1.3,
-        },
-    ),
-    target(
-        "cuckoo",
-        EIGHT_BITS,
-        Goal::Build {
-            rival: "autoscale_cuckoo_filter",
-            times: 1.0,
-        },
-    ),
-    target(
-        "cuckoo",
-        EIGHT_BITS,
-        Goal::Single {
-            rival: "autoscale_cuckoo_filter",
-            times: 1.0,
-        },
-    ),
-    target(
-        "bloom",
-        ONE_PERCENT,
-        Goal::Batch {
-            rival: "fastbloom",
-            times: 1.5,
-        },
-    ),
-    later(
-        "bloom",
-        ONE_PERCENT,
-        Goal::Single {
-            rival: "fastbloom",
-            times: 1.0,
-        },
-    ),
-];
 
 impl Target {
     fn rival(&self) -> Option<&'static str> {
@@ -478,14 +185,10 @@ impl Target {
     }
 }
 
-/// The faster of a rival's single and batch calls, in each round; it may have no batch.
+/// A rival's single or batch calls, whichever are faster; it may have no batch.
 fn fastest(rival: &Row, single: Figure, batch: Figure) -> Option<Samples> {
-    let single = rival.figures.get(&single)?;
-    let Some(batch) = rival.figures.get(&batch) else {
-        return Some(single.clone());
-    };
-    let rounds = single.0.iter().zip(&batch.0);
-    Some(Samples(rounds.map(|(a, b)| a.min(*b)).collect()))
+    let single = rival.figures.get(&single)?.clone();
+    Some(single.or_less(rival.figures.get(&batch).cloned()))
 }
 
 /// The verdict on every target as text, and how many that are held were missed. Each is judged by a run of its own.
@@ -523,6 +226,7 @@ pub(crate) fn check<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::targets::{EIGHT_BITS, ONE_PERCENT, TARGETS, batch as batch_of, target};
 
     /// A run in which our lookups take `ours` ns, single and batch, and the rival's single ones `theirs`.
     fn run(ours: f64, theirs: f64) -> Run {
@@ -546,13 +250,8 @@ mod tests {
     }
 
     fn batch(held: bool) -> Target {
-        let (rival, times) = ("fastbloom", 1.5);
-        let goal = Goal::Batch { rival, times };
-        if held {
-            target("bloom", ONE_PERCENT, goal)
-        } else {
-            later("bloom", ONE_PERCENT, goal)
-        }
+        let target = target("bloom", ONE_PERCENT, batch_of("fastbloom", 1.5));
+        Target { held, ..target }
     }
 
     fn judge(target: &Target, run: &Run) -> (String, usize) {

@@ -6,9 +6,11 @@
 //! ```
 //!
 //! What else the machine does changes its caches and its clock from one second to the next, by far more than two good
-//! filters differ. A slice of lookups of the one and of the other, of the same keys, meets the same machine; so every
-//! slice is a sample, and their quotients are what is judged. A fill is sliced likewise, but counts as a whole: filters
-//! slow down as they fill. Builds cannot be sliced, and take turns.
+//! filters differ. A slice of lookups of the one and of the other, of the same keys, meets the same machine. But a filter
+//! that is in use finds its own lines in the caches, and here the other one's: so each slice is preceded by as many lookups
+//! of other keys that are not timed. The sides go there and back again, and a sample is the mean of both ways. The quotients
+//! of samples are what is judged. A fill is sliced likewise, but counts as a whole: filters slow down as they fill. Builds
+//! cannot be sliced, and take turns.
 
 use std::hint::black_box;
 use std::thread;
@@ -19,14 +21,17 @@ use crate::heap;
 use crate::keys::{Ask, KeyType, Keys};
 use crate::limit::Lines;
 use crate::plan;
-use crate::subject::{Contestant, Inserting, Subject, ThreadedBuild};
+use crate::subject::{Contestant, Subject, ThreadedBuild};
 
-/// Keys of a slice: some milliseconds. With fewer, what the other side has left in the caches would count, rather than what
-/// a filter finds there that is used all the time.
+/// Keys of a slice: some milliseconds.
 const SLICE: usize = 1 << 18;
-/// Slices of a round, of each sort of lookup. Where in memory a filter lies, on huge pages or not, counts as much as what
-/// else the machine does: rather more rounds, each with filters of its own, than more slices.
-pub(crate) const SLICES: usize = 8;
+/// Keys of a turn: those that fill the caches, and a slice.
+const TURN: usize = 2 * SLICE;
+/// Keys of a sample: a turn there and one back.
+const SAMPLE: usize = 2 * TURN;
+/// Samples of a round, of each sort of lookup. Where in memory a filter lies, on huge pages or not, counts as much as what
+/// else the machine does: rather more rounds, each with filters of its own, than more samples.
+pub(crate) const SAMPLES: usize = 4;
 /// Turns of builds on one thread and on several, in a round.
 const TURNS: usize = 8;
 /// Rounds of so many keys that one takes half a minute, at most; and turns.
@@ -45,10 +50,10 @@ pub(crate) struct Duel<'a> {
     pub(crate) sides: Vec<Side<'a>>,
     pub(crate) figures: Vec<Figure>,
     pub(crate) threads: usize,
-    /// That of builds on one thread; those on several are always of time that passes.
+    /// That of builds.
     pub(crate) clock: Clock,
-    /// Slices of a round, of each sort of lookup.
-    pub(crate) slices: usize,
+    /// Samples of a round, of each sort of lookup.
+    pub(crate) samples: usize,
 }
 
 impl Duel<'_> {
@@ -74,7 +79,7 @@ impl Duel<'_> {
         }
         for round in 0..rounds {
             // Single calls, batches and line reads have a third each.
-            let queries = 3 * self.slices * SLICE;
+            let queries = 3 * self.samples * SAMPLE;
             let keys = Keys::new(KeyType::U64, round as u64, n, queries);
             let subjects = self.builds(&keys, round, &mut rows)?;
             self.lookups(&keys, &subjects, &mut rows)?;
@@ -99,6 +104,7 @@ impl Duel<'_> {
         })
     }
 
+    /// A filter of each side; where builds are judged, some more.
     fn builds(
         &self,
         keys: &Keys,
@@ -106,44 +112,67 @@ impl Duel<'_> {
         rows: &mut [Row],
     ) -> Result<Vec<Box<dyn Subject>>, String> {
         let n = keys.members.len();
+        let threads = self.asks(&[Figure::BuildThreads]);
+        let back = self.asks(&[Figure::Build]) && !threads && n < MANY;
         let mut subjects: Vec<Option<Box<dyn Subject>>> = rows.iter().map(|_| None).collect();
-        for i in self.order(round) {
-            let Side { contestant, shape } = &self.sides[i];
-            let mut copy = keys.members.clone();
-            let build = || (contestant.build)(&mut copy, shape.fpr);
-            let ((built, mut ns), used) = heap::count(|| timed(self.clock, n, build));
-            subjects[i] = Some(named(contestant, built)?);
-            let bits = |bytes: usize| bytes as f64 * 8.0 / n as f64;
-            rows[i].record(Figure::Bits, bits(used.held));
-            rows[i].record(Figure::Peak, bits(used.peak));
-            if let (true, Some(threaded)) =
-                (self.asks(&[Figure::BuildThreads]), &contestant.threaded)
-            {
-                // What others do on the machine only adds to time that passes: of some turns the least counts.
-                let turns = if n < MANY { TURNS } else { FEW };
-                let (mut least, mut apart) = (f64::INFINITY, f64::INFINITY);
-                for turn in 0..turns {
-                    if turn > 0 {
-                        copy.copy_from_slice(&keys.members);
-                        let build = || (contestant.build)(&mut copy, shape.fpr);
-                        let (built, passed) = timed(self.clock, n, build);
-                        black_box(named(contestant, built)?);
-                        ns = ns.min(passed);
-                    }
-                    copy.copy_from_slice(&keys.members);
-                    let build = || threaded(&mut copy, shape.fpr, self.threads);
-                    let (built, passed) = timed(Clock::Wall, n, build);
-                    black_box(named(contestant, built)?);
-                    least = least.min(passed);
-                    let built = self.apart(threaded, keys, shape.fpr);
-                    apart = apart.min(named(contestant, built)?);
+        let mut times = vec![Vec::new(); rows.len()];
+        for turn in 0..=usize::from(back) {
+            for i in self.order(round + turn) {
+                let Side { contestant, shape } = &self.sides[i];
+                let mut copy = keys.members.clone();
+                let build = || (contestant.build)(&mut copy, shape.fpr);
+                let ((built, ns), used) = heap::count(|| timed(self.clock, n, build));
+                let built = named(contestant, built)?;
+                times[i].push(ns);
+                if turn == 0 {
+                    let bits = |bytes: usize| bytes as f64 * 8.0 / n as f64;
+                    rows[i].record(Figure::Bits, bits(used.held));
+                    rows[i].record(Figure::Peak, bits(used.peak));
+                    subjects[i] = Some(built);
                 }
-                rows[i].record(Figure::BuildThreads, least);
-                rows[i].record(Figure::BuildApart, apart);
             }
-            rows[i].record(Figure::Build, ns);
+        }
+        for ((side, row), times) in self.sides.iter().zip(rows).zip(times) {
+            match &side.contestant.threaded {
+                Some(threaded) if threads => self.on_threads(side, threaded, keys, row)?,
+                _ => row.record(
+                    Figure::Build,
+                    times.iter().sum::<f64>() / times.len() as f64,
+                ),
+            }
         }
         Ok(subjects.into_iter().flatten().collect())
+    }
+
+    /// Builds on one thread and on several, and several builds at once. What others do on the machine only adds to time
+    /// that passes: of some turns the least counts.
+    fn on_threads(
+        &self,
+        side: &Side<'_>,
+        threaded: &ThreadedBuild,
+        keys: &Keys,
+        row: &mut Row,
+    ) -> Result<(), String> {
+        let Side { contestant, shape } = side;
+        let n = keys.members.len();
+        let mut least = [f64::INFINITY; 3];
+        for _ in 0..if n < MANY { TURNS } else { FEW } {
+            let mut times = [0.0; 3];
+            for (ns, threads) in times.iter_mut().zip([1, self.threads]) {
+                let mut copy = keys.members.clone();
+                let build = || threaded(&mut copy, shape.fpr, threads);
+                let (built, passed) = timed(self.clock, n, build);
+                black_box(named(contestant, built)?);
+                *ns = passed;
+            }
+            times[2] = named(contestant, self.apart(threaded, keys, shape.fpr))?;
+            least = std::array::from_fn(|i| least[i].min(times[i]));
+        }
+        let [one, several, apart] = least;
+        row.record(Figure::Build, one);
+        row.record(Figure::BuildThreads, several);
+        row.record(Figure::BuildApart, apart);
+        Ok(())
     }
 
     /// Builds on one thread each, as many at once as there are threads: time per key of all of them.
@@ -180,42 +209,61 @@ impl Duel<'_> {
         ];
         let mut out = vec![false; SLICE];
         for (single, batch, queries) in work {
-            for (turn, slices) in queries.chunks(3 * SLICE).enumerate() {
+            for keys in queries.chunks(3 * SAMPLE) {
                 // Each call has keys of its own: the same ones again would be found in a cache.
-                let mut slices = slices.chunks(SLICE);
-                let mut next = || slices.next().unwrap_or_default();
+                let mut samples = keys.chunks(SAMPLE);
+                let mut next = || samples.next().unwrap_or_default();
                 if self.asks(&[single]) {
-                    let slice = next();
-                    let asked = Ask::Words(slice);
-                    for i in self.order(turn) {
-                        let call = || subjects[i].contains_each(black_box(asked));
-                        let ns = timed(Clock::Cpu, slice.len(), || black_box(call())).1;
-                        rows[i].record(single, ns);
-                    }
+                    self.there_and_back(single, next(), rows, |i, asked| {
+                        black_box(subjects[i].contains_each(black_box(asked)));
+                    });
                 }
                 if self.asks(&[batch]) {
-                    let slice = next();
-                    let (asked, out) = (Ask::Words(slice), &mut out[..slice.len()]);
-                    for i in self.order(turn) {
-                        let call = || subjects[i].contains_batch(black_box(asked), black_box(out));
-                        let (has_batch, ns) = timed(Clock::Cpu, slice.len(), call);
-                        if has_batch {
-                            rows[i].record(batch, ns);
+                    // Who has no batch does what it can, so that both have the same keys at the same time.
+                    self.there_and_back(batch, next(), rows, |i, asked| {
+                        let out = &mut out[..asked.len()];
+                        if !subjects[i].contains_batch(black_box(asked), black_box(out)) {
+                            black_box(subjects[i].contains_each(black_box(asked)));
                         }
-                    }
+                    });
                 }
                 if batch == Figure::HalfBatch && self.asks(&[Figure::Limit]) {
-                    let slice = next();
+                    let keys = next();
                     for row in rows.iter_mut() {
                         let bits = row.median(Figure::Bits).unwrap_or(0.0);
                         let held = (bits * row.shape.n as f64 / 8.0) as usize;
-                        let ns = lines.ns_per_read(held, slice, Clock::Cpu);
+                        let (first, then) = keys.split_at(keys.len() / 2);
+                        let reads = lines.ns_per_read(held, first, Clock::Cpu);
+                        let ns = reads.and_then(|_| lines.ns_per_read(held, then, Clock::Cpu));
                         row.record(Figure::Limit, ns.map_err(|e| e.to_string())?);
                     }
                 }
             }
         }
         Ok(())
+    }
+
+    /// A sample of each side's calls with these keys, turn by turn.
+    fn there_and_back(
+        &self,
+        figure: Figure,
+        keys: &[u64],
+        rows: &mut [Row],
+        mut call: impl FnMut(usize, Ask<'_>),
+    ) {
+        let mut sums = vec![0.0; rows.len()];
+        let turns = keys.chunks(TURN);
+        let of_turns = turns.len() as f64;
+        for (turn, keys) in turns.enumerate() {
+            let (first, then) = keys.split_at(keys.len() / 2);
+            for i in self.order(turn) {
+                call(i, Ask::Words(first));
+                sums[i] += timed(Clock::Cpu, then.len(), || call(i, Ask::Words(then))).1;
+            }
+        }
+        for (row, sum) in rows.iter_mut().zip(sums) {
+            row.record(figure, sum / of_turns);
+        }
     }
 
     /// Fills empty filters slice by slice, one by one and in batches.
@@ -227,16 +275,11 @@ impl Duel<'_> {
             }
             let mut fills = Vec::new();
             for Side { contestant, shape } in &self.sides {
-                match &contestant.insert {
-                    Inserting::Into(empty) => {
-                        let (built, ns) = timed(Clock::Cpu, 1, || empty(n, shape.fpr));
-                        fills.push((named(contestant, built)?, ns, Some(true)));
-                    }
-                    Inserting::AsBuild | Inserting::Never => {
-                        let who = contestant.name;
-                        return Err(format!("{who} is not filled key by key"));
-                    }
-                }
+                let empty = contestant.insert.empty();
+                let none = || format!("{} is not filled key by key", contestant.name);
+                let empty = empty.ok_or_else(none)?;
+                let (built, ns) = timed(Clock::Cpu, 1, || empty(n, shape.fpr));
+                fills.push((named(contestant, built)?, ns, Some(true)));
             }
             for (turn, slice) in keys.members.chunks(SLICE).enumerate() {
                 for i in self.order(turn) {
@@ -284,7 +327,7 @@ mod tests {
             figures: figures.to_vec(),
             threads: 2,
             clock: Clock::Cpu,
-            slices: 3,
+            samples: 3,
         };
         duel.play(rounds)
     }
@@ -292,7 +335,7 @@ mod tests {
     #[test]
     fn both_sides_have_a_sample_of_every_slice_fill_and_build() {
         let run = duel(&[("tinyset", 0.01), ("cuckoo", 0.01)], &Figure::ALL, 2).unwrap();
-        let slices = 2 * 3;
+        let samples_each = 2 * 3;
         for row in &run.rows {
             let samples = |figure| {
                 row.figures
@@ -300,9 +343,9 @@ mod tests {
                     .map_or(0, |samples| samples.0.len())
             };
             for figure in Figure::SINGLE.into_iter().chain(Figure::BATCH) {
-                assert_eq!(samples(figure), slices, "{}", figure.name());
+                assert_eq!(samples(figure), samples_each, "{}", figure.name());
             }
-            assert_eq!(samples(Figure::Limit), slices);
+            assert_eq!(samples(Figure::Limit), samples_each);
             for figure in [
                 Figure::Build,
                 Figure::Peak,

@@ -175,14 +175,10 @@ impl Row {
         ))
     }
 
-    /// The faster of single and batch lookups, in each round.
+    /// Single or batch lookups, whichever are faster.
     pub(crate) fn best_lookup(&self) -> Option<Samples> {
         let single = self.lookup(Figure::SINGLE)?;
-        let Some(batch) = self.lookup(Figure::BATCH) else {
-            return Some(single);
-        };
-        let rounds = single.0.iter().zip(&batch.0);
-        Some(Samples(rounds.map(|(a, b)| a.min(*b)).collect()))
+        Some(single.or_less(self.lookup(Figure::BATCH)))
     }
 
     /// Bits per key above the least that any filter of its rate needs, log₂(1/ε). The rate is the one that the filter

@@ -18,6 +18,7 @@ mod report;
 mod rivals;
 mod stats;
 mod subject;
+mod targets;
 
 use std::error::Error;
 use std::fs::File;
@@ -30,13 +31,13 @@ use std::sync::atomic::AtomicBool;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::check::Target;
 use crate::clock::Clock;
 use crate::duel::{Duel, Side};
 use crate::figures::{Run, Shape};
 use crate::keys::KeyType;
 use crate::plan::{Matrix, Named, Plan};
 use crate::subject::Contestant;
+use crate::targets::{TARGETS, Target};
 
 /// Measures every kind of filter, with other crates' filters beside them.
 #[derive(Parser)]
@@ -376,12 +377,12 @@ fn check_targets(
     json: Option<&Path>,
 ) -> Result<ExitCode, Box<dyn Error>> {
     for name in kinds {
-        if !check::TARGETS.iter().any(|target| target.ours == name) {
+        if !TARGETS.iter().any(|target| target.ours == name) {
             return Err(format!("no target speaks of `{name}`").into());
         }
     }
     let is_wanted = |target: &&Target| kinds.is_empty() || kinds.iter().any(|k| k == target.ours);
-    let targets: Vec<&Target> = check::TARGETS.iter().filter(is_wanted).collect();
+    let targets: Vec<&Target> = TARGETS.iter().filter(is_wanted).collect();
     let (text, missed) = match json {
         Some(path) => {
             let run = read(path)?;
@@ -434,7 +435,7 @@ fn measure_targets(targets: &[&Target], rounds: usize) -> Vec<Rc<Run>> {
             figures: same.flat_map(|t| t.figures()).collect(),
             threads: check::THREADS,
             clock,
-            slices: duel::SLICES,
+            samples: duel::SAMPLES,
         };
         let who: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
         progress(&format!("{}: {}", target.shape(), who.join(" and ")));

@@ -132,7 +132,7 @@ impl Turn<'_> {
         let is_slow = |ns: f64| ns * n as f64 > self.patience;
         match &contestant.insert {
             Inserting::Never => {}
-            Inserting::AsBuild => self.row.record(Figure::Insert, ns),
+            Inserting::AsBuild(_) => self.row.record(Figure::Insert, ns),
             Inserting::Into(_) if is_slow(ns) => {}
             Inserting::Into(empty) => {
                 let fill = || {

@@ -15,8 +15,8 @@ trait Rival: Calls + Sized {
     const NAME: &'static str;
     /// The directory that its algorithm would have in the library.
     const FAMILY: &'static str;
-    /// Whether it takes keys one by one, as `build` then does.
-    const INSERTS: bool;
+    /// Whether it takes keys one by one: then it has [`empty`](Rival::empty) and [`Calls::insert`], and `build` uses them.
+    const INSERTS: bool = false;
     /// The lowest rate it can be asked for: that of its fingerprint where the width is fixed.
     const LEAST_FPR: f64 = 0.0;
     /// Bytes per key at the peak of a build, roughly.
@@ -24,8 +24,21 @@ trait Rival: Calls + Sized {
     /// Whether it can be built on several threads.
     const THREADED: bool = false;
 
+    /// An empty filter for so many keys.
+    fn empty(_n: usize, _fpr: f64) -> Result<Self, String> {
+        Err("it takes all keys at once".into())
+    }
+
     /// A filter of these keys, on one thread.
-    fn build(keys: &[u64], fpr: f64) -> Result<Self, String>;
+    fn build(keys: &[u64], fpr: f64) -> Result<Self, String> {
+        let mut filter = Self::empty(keys.len(), fpr)?;
+        for &key in keys {
+            if filter.insert(key) != Some(true) {
+                return Err("it refused a key".into());
+            }
+        }
+        Ok(filter)
+    }
 
     /// The same on several, where it can.
     fn build_on(keys: &[u64], fpr: f64, _threads: usize) -> Result<Self, String> {
@@ -58,11 +71,19 @@ pub(crate) fn contestants() -> Vec<Contestant> {
 }
 
 fn rival<R: Rival>() -> Contestant {
-    let build = |keys: &mut [u64], fpr| {
+    let refuse = |fpr| {
         if fpr < R::LEAST_FPR {
             return Err(format!("its rate is {:.4} %", R::LEAST_FPR * 100.0));
         }
+        Ok(())
+    };
+    let build = move |keys: &mut [u64], fpr| {
+        refuse(fpr)?;
         Ok(Box::new(R::build(keys, fpr)?) as Box<dyn Subject>)
+    };
+    let empty = move |n, fpr| {
+        refuse(fpr)?;
+        Ok(Box::new(R::empty(n, fpr)?) as Box<dyn Subject>)
     };
     let threaded = |keys: &mut [u64], fpr, threads| {
         Ok(Box::new(R::build_on(keys, fpr, threads)?) as Box<dyn Subject>)
@@ -74,7 +95,7 @@ fn rival<R: Rival>() -> Contestant {
         typed: true,
         build: Box::new(build),
         insert: if R::INSERTS {
-            Inserting::AsBuild
+            Inserting::AsBuild(Box::new(empty))
         } else {
             Inserting::Never
         },
@@ -118,14 +139,9 @@ impl Rival for fastbloom::BloomFilter<Mixing> {
     const FAMILY: &'static str = "bloom";
     const INSERTS: bool = true;
 
-    fn build(keys: &[u64], fpr: f64) -> Result<Self, String> {
-        let mut filter = fastbloom::BloomFilter::with_false_pos(fpr)
-            .hasher(Mixing::default())
-            .expected_items(keys.len());
-        for &key in keys {
-            filter.insert_hash(key);
-        }
-        Ok(filter)
+    fn empty(n: usize, fpr: f64) -> Result<Self, String> {
+        let filter = fastbloom::BloomFilter::with_false_pos(fpr).hasher(Mixing::default());
+        Ok(filter.expected_items(n))
     }
 }
 
@@ -134,6 +150,12 @@ impl Calls for fastbloom::BloomFilter<Mixing> {
     fn contains(&self, key: u64) -> bool {
         self.contains_hash(key)
     }
+
+    #[inline(always)]
+    fn insert(&mut self, key: u64) -> Option<bool> {
+        self.insert_hash(key);
+        Some(true)
+    }
 }
 
 impl Rival for bloomfilter::Bloom<u64> {
@@ -141,14 +163,12 @@ impl Rival for bloomfilter::Bloom<u64> {
     const FAMILY: &'static str = "bloom";
     const INSERTS: bool = true;
 
-    fn build(keys: &[u64], fpr: f64) -> Result<Self, String> {
+    fn empty(n: usize, fpr: f64) -> Result<Self, String> {
         // Its two hash functions are keyed by the halves of the seed, which must differ.
         let seed = std::array::from_fn(|i| i as u8);
-        let mut filter = bloomfilter::Bloom::new_for_fp_rate_with_seed(keys.len(), fpr, &seed)?;
-        for key in keys {
-            filter.set(key);
-        }
-        Ok(filter)
+        Ok(bloomfilter::Bloom::new_for_fp_rate_with_seed(
+            n, fpr, &seed,
+        )?)
     }
 }
 
@@ -157,6 +177,12 @@ impl Calls for bloomfilter::Bloom<u64> {
     fn contains(&self, key: u64) -> bool {
         self.check(&key)
     }
+
+    #[inline(always)]
+    fn insert(&mut self, key: u64) -> Option<bool> {
+        self.set(&key);
+        Some(true)
+    }
 }
 
 impl Rival for growable_bloom_filter::GrowableBloom {
@@ -164,12 +190,8 @@ impl Rival for growable_bloom_filter::GrowableBloom {
     const FAMILY: &'static str = "bloom";
     const INSERTS: bool = true;
 
-    fn build(keys: &[u64], fpr: f64) -> Result<Self, String> {
-        let mut filter = growable_bloom_filter::GrowableBloom::new(fpr, keys.len());
-        for key in keys {
-            filter.insert(key);
-        }
-        Ok(filter)
+    fn empty(n: usize, fpr: f64) -> Result<Self, String> {
+        Ok(growable_bloom_filter::GrowableBloom::new(fpr, n))
     }
 }
 
@@ -177,6 +199,12 @@ impl Calls for growable_bloom_filter::GrowableBloom {
     #[inline(always)]
     fn contains(&self, key: u64) -> bool {
         self.contains(key)
+    }
+
+    #[inline(always)]
+    fn insert(&mut self, key: u64) -> Option<bool> {
+        self.insert(key);
+        Some(true)
     }
 }
 
@@ -186,12 +214,8 @@ impl Rival for sbbf_rs_safe::Filter {
     const INSERTS: bool = true;
 
     /// It takes whole bits per key: the fewest that reach the rate.
-    fn build(keys: &[u64], fpr: f64) -> Result<Self, String> {
-        let mut filter = sbbf_rs_safe::Filter::new(split_block_bits(fpr), keys.len());
-        for &key in keys {
-            filter.insert_hash(key);
-        }
-        Ok(filter)
+    fn empty(n: usize, fpr: f64) -> Result<Self, String> {
+        Ok(sbbf_rs_safe::Filter::new(split_block_bits(fpr), n))
     }
 }
 
@@ -213,6 +237,12 @@ impl Calls for sbbf_rs_safe::Filter {
     fn contains(&self, key: u64) -> bool {
         self.contains_hash(key)
     }
+
+    #[inline(always)]
+    fn insert(&mut self, key: u64) -> Option<bool> {
+        self.insert_hash(key);
+        Some(true)
+    }
 }
 
 impl Rival for parquet::bloom_filter::Sbbf {
@@ -220,13 +250,8 @@ impl Rival for parquet::bloom_filter::Sbbf {
     const FAMILY: &'static str = "bloom";
     const INSERTS: bool = true;
 
-    fn build(keys: &[u64], fpr: f64) -> Result<Self, String> {
-        let built = parquet::bloom_filter::Sbbf::new_with_ndv_fpp(keys.len() as u64, fpr);
-        let mut filter = built.map_err(|e| e.to_string())?;
-        for key in keys {
-            filter.insert(&key.to_le_bytes()[..]);
-        }
-        Ok(filter)
+    fn empty(n: usize, fpr: f64) -> Result<Self, String> {
+        parquet::bloom_filter::Sbbf::new_with_ndv_fpp(n as u64, fpr).map_err(|e| e.to_string())
     }
 }
 
@@ -234,6 +259,12 @@ impl Calls for parquet::bloom_filter::Sbbf {
     #[inline(always)]
     fn contains(&self, key: u64) -> bool {
         self.check(&key.to_le_bytes()[..])
+    }
+
+    #[inline(always)]
+    fn insert(&mut self, key: u64) -> Option<bool> {
+        self.insert(&key.to_le_bytes()[..]);
+        Some(true)
     }
 }
 
@@ -245,12 +276,8 @@ impl Rival for cuckoofilter::CuckooFilter<Mix> {
     const LEAST_FPR: f64 = 8.0 / 256.0;
 
     /// It loses a key when it is full, so it is given 5 % of room above the keys.
-    fn build(keys: &[u64], _fpr: f64) -> Result<Self, String> {
-        let mut filter = cuckoofilter::CuckooFilter::with_capacity(keys.len() + keys.len() / 20);
-        for key in keys {
-            filter.add(key).map_err(|e| e.to_string())?;
-        }
-        Ok(filter)
+    fn empty(n: usize, _fpr: f64) -> Result<Self, String> {
+        Ok(cuckoofilter::CuckooFilter::with_capacity(n + n / 20))
     }
 }
 
@@ -258,6 +285,11 @@ impl Calls for cuckoofilter::CuckooFilter<Mix> {
     #[inline(always)]
     fn contains(&self, key: u64) -> bool {
         self.contains(&key)
+    }
+
+    #[inline(always)]
+    fn insert(&mut self, key: u64) -> Option<bool> {
+        Some(self.add(&key).is_ok())
     }
 
     #[inline(always)]
@@ -274,18 +306,14 @@ impl Rival for ScalableCuckoo {
     const INSERTS: bool = true;
 
     /// Its own random numbers are a thread's; with others it can be shared.
-    fn build(keys: &[u64], fpr: f64) -> Result<Self, String> {
+    fn empty(n: usize, fpr: f64) -> Result<Self, String> {
         use rand::SeedableRng;
-        let mut filter = scalable_cuckoo_filter::ScalableCuckooFilterBuilder::new()
-            .initial_capacity(keys.len())
+        Ok(scalable_cuckoo_filter::ScalableCuckooFilterBuilder::new()
+            .initial_capacity(n)
             .false_positive_probability(fpr)
             .hasher(Mix::default())
             .rng(rand::rngs::SmallRng::seed_from_u64(1))
-            .finish();
-        for key in keys {
-            filter.insert(key);
-        }
-        Ok(filter)
+            .finish())
     }
 }
 
@@ -293,6 +321,12 @@ impl Calls for ScalableCuckoo {
     #[inline(always)]
     fn contains(&self, key: u64) -> bool {
         self.contains(&key)
+    }
+
+    #[inline(always)]
+    fn insert(&mut self, key: u64) -> Option<bool> {
+        self.insert(&key);
+        Some(true)
     }
 
     #[inline(always)]
@@ -308,16 +342,12 @@ impl Rival for AutoscaleCuckoo {
     const FAMILY: &'static str = "cuckoo";
     const INSERTS: bool = true;
 
-    fn build(keys: &[u64], fpr: f64) -> Result<Self, String> {
-        let mut filter = autoscale_cuckoo_filter::CuckooFilterBuilder::new()
-            .initial_capacity(keys.len())
+    fn empty(n: usize, fpr: f64) -> Result<Self, String> {
+        Ok(autoscale_cuckoo_filter::CuckooFilterBuilder::new()
+            .initial_capacity(n)
             .false_positive_probability(fpr)
             .hasher(Mix::default())
-            .finish();
-        for &key in keys {
-            filter.add_hash(key);
-        }
-        Ok(filter)
+            .finish())
     }
 }
 
@@ -333,6 +363,12 @@ impl Calls for AutoscaleCuckoo {
     }
 
     #[inline(always)]
+    fn insert(&mut self, key: u64) -> Option<bool> {
+        self.add_hash(key);
+        Some(true)
+    }
+
+    #[inline(always)]
     fn remove(&mut self, key: u64) -> Option<bool> {
         Some(self.remove_hash(key))
     }
@@ -343,16 +379,8 @@ impl Rival for qfilter::Filter {
     const FAMILY: &'static str = "quotient";
     const INSERTS: bool = true;
 
-    fn build(keys: &[u64], fpr: f64) -> Result<Self, String> {
-        let new = qfilter::Filter::new(keys.len() as u64, fpr);
-        let mut filter = new.map_err(|e| e.to_string())?;
-        for &key in keys {
-            // Copies are kept: two keys of one fingerprint can then be removed in turn.
-            filter
-                .insert_fingerprint(true, key)
-                .map_err(|e| e.to_string())?;
-        }
-        Ok(filter)
+    fn empty(n: usize, fpr: f64) -> Result<Self, String> {
+        qfilter::Filter::new(n as u64, fpr).map_err(|e| e.to_string())
     }
 }
 
@@ -360,6 +388,12 @@ impl Calls for qfilter::Filter {
     #[inline(always)]
     fn contains(&self, key: u64) -> bool {
         self.contains_fingerprint(key)
+    }
+
+    /// Copies are kept: two keys of one fingerprint can then be removed in turn.
+    #[inline(always)]
+    fn insert(&mut self, key: u64) -> Option<bool> {
+        Some(self.insert_fingerprint(true, key).is_ok())
     }
 
     #[inline(always)]
@@ -373,12 +407,8 @@ impl Rival for aleph_filter::AlephFilter {
     const FAMILY: &'static str = "quotient";
     const INSERTS: bool = true;
 
-    fn build(keys: &[u64], fpr: f64) -> Result<Self, String> {
-        let mut filter = aleph_filter::AlephFilter::new(keys.len(), fpr);
-        for key in keys {
-            filter.insert(&key.to_le_bytes());
-        }
-        Ok(filter)
+    fn empty(n: usize, fpr: f64) -> Result<Self, String> {
+        Ok(aleph_filter::AlephFilter::new(n, fpr))
     }
 }
 
@@ -386,6 +416,12 @@ impl Calls for aleph_filter::AlephFilter {
     #[inline(always)]
     fn contains(&self, key: u64) -> bool {
         self.contains(&key.to_le_bytes())
+    }
+
+    #[inline(always)]
+    fn insert(&mut self, key: u64) -> Option<bool> {
+        self.insert(&key.to_le_bytes());
+        Some(true)
     }
 
     #[inline(always)]
@@ -397,7 +433,6 @@ impl Calls for aleph_filter::AlephFilter {
 impl Rival for xorf::Xor8 {
     const NAME: &'static str = "xorf/Xor8";
     const FAMILY: &'static str = "peel";
-    const INSERTS: bool = false;
     const LEAST_FPR: f64 = 1.0 / 256.0;
     const PEAK: usize = 140;
 
@@ -416,7 +451,6 @@ impl Calls for xorf::Xor8 {
 impl Rival for xorf::BinaryFuse8 {
     const NAME: &'static str = "xorf/BinaryFuse8";
     const FAMILY: &'static str = "peel";
-    const INSERTS: bool = false;
     const LEAST_FPR: f64 = 1.0 / 256.0;
 
     fn build(keys: &[u64], _fpr: f64) -> Result<Self, String> {
@@ -434,7 +468,6 @@ impl Calls for xorf::BinaryFuse8 {
 impl Rival for xorf::BinaryFuse16 {
     const NAME: &'static str = "xorf/BinaryFuse16";
     const FAMILY: &'static str = "peel";
-    const INSERTS: bool = false;
     const LEAST_FPR: f64 = 1.0 / 65536.0;
 
     fn build(keys: &[u64], _fpr: f64) -> Result<Self, String> {
@@ -458,8 +491,7 @@ macro_rules! vfilter {
             const NAME: &'static str = $name;
             const FAMILY: &'static str = "peel";
             const THREADED: bool = true;
-            const INSERTS: bool = false;
-            const LEAST_FPR: f64 = 1.0 / (1u64 << <$word>::BITS) as f64;
+                    const LEAST_FPR: f64 = 1.0 / (1u64 << <$word>::BITS) as f64;
 
             fn build(keys: &[u64], fpr: f64) -> Result<Self, String> {
                 Self::build_on(keys, fpr, 1)
@@ -546,7 +578,6 @@ struct PtrHash {
 impl Rival for PtrHash {
     const NAME: &'static str = "ptr_hash";
     const FAMILY: &'static str = "perfect";
-    const INSERTS: bool = false;
     const LEAST_FPR: f64 = 1.0 / 256.0;
 
     fn build(keys: &[u64], _fpr: f64) -> Result<Self, String> {
@@ -586,7 +617,6 @@ impl Calls for PtrHash {
 impl Rival for ribbon_filter::RibbonFilter<Mixing> {
     const NAME: &'static str = "ribbon-filter";
     const FAMILY: &'static str = "ribbon";
-    const INSERTS: bool = false;
 
     /// Width 128 and 8 % above the keys; it grows the table when a build fails.
     fn build(keys: &[u64], fpr: f64) -> Result<Self, String> {
@@ -613,12 +643,11 @@ impl Rival for hashbrown::HashSet<u64, Mixing> {
     const FAMILY: &'static str = "exact";
     const INSERTS: bool = true;
 
-    fn build(keys: &[u64], _fpr: f64) -> Result<Self, String> {
-        let mut set = hashbrown::HashSet::with_capacity_and_hasher(keys.len(), Mixing::default());
-        for &key in keys {
-            set.insert(key);
-        }
-        Ok(set)
+    fn empty(n: usize, _fpr: f64) -> Result<Self, String> {
+        Ok(hashbrown::HashSet::with_capacity_and_hasher(
+            n,
+            Mixing::default(),
+        ))
     }
 }
 
@@ -626,6 +655,12 @@ impl Calls for hashbrown::HashSet<u64, Mixing> {
     #[inline(always)]
     fn contains(&self, key: u64) -> bool {
         self.contains(&key)
+    }
+
+    #[inline(always)]
+    fn insert(&mut self, key: u64) -> Option<bool> {
+        self.insert(key);
+        Some(true)
     }
 
     #[inline(always)]

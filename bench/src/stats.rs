@@ -37,6 +37,14 @@ impl Samples {
         (self.0.len() > 1).then_some(spread)
     }
 
+    /// These or others, whose median is less. To choose sample by sample would be to choose by noise.
+    pub(crate) fn or_less(self, other: Option<Samples>) -> Samples {
+        match other {
+            Some(other) if other.median() < self.median() => other,
+            _ => self,
+        }
+    }
+
     /// Samples of the quotient, round by round. Rounds interleave subjects, so that what slows the machine for a while
     /// slows both, and their quotient steadies.
     pub(crate) fn over(&self, other: &Samples) -> Samples {
@@ -73,6 +81,14 @@ mod tests {
         assert_eq!(of(&[2.0, 2.0, 2.0]).spread(), Some(0.0));
         assert_eq!(of(&[0.0, 0.0, 9.0]).spread(), Some(0.0), "a median of 0");
         assert_eq!(of(&[2.0]).spread(), None, "nobody knows");
+    }
+
+    #[test]
+    fn the_lesser_samples_are_chosen_as_a_whole() {
+        let (three, two) = (of(&[1.0, 3.0, 4.0]), of(&[2.0, 2.0, 9.0]));
+        assert_eq!(three.clone().or_less(Some(two.clone())), two);
+        assert_eq!(two.clone().or_less(Some(three)), two);
+        assert_eq!(two.clone().or_less(None), two);
     }
 
     #[test]

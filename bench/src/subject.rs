@@ -29,7 +29,7 @@ pub(crate) struct Contestant {
     pub(crate) typed: bool,
     /// Builds by the best way of doing it in bulk.
     pub(crate) build: Build,
-    /// Makes an empty filter for so many keys, to be filled one by one.
+    /// Whether and how it is filled one by one.
     pub(crate) insert: Inserting,
     /// Builds on several threads; `None` for rivals that cannot. A kind of ours that does not use them ignores them.
     pub(crate) threaded: Option<ThreadedBuild>,
@@ -54,14 +54,26 @@ impl Contestant {
 /// Builds from keys for a rate on a number of threads.
 pub(crate) type ThreadedBuild = Box<dyn Fn(&mut [u64], f64, usize) -> Built + Sync>;
 
+/// Makes an empty filter for a number of keys and a rate.
+pub(crate) type Empty = Box<dyn Fn(usize, f64) -> Built>;
+
 /// How a filter takes keys one by one.
 pub(crate) enum Inserting {
     /// It does not.
     Never,
-    /// `build` does just that.
-    AsBuild,
-    /// Into an empty filter, made for a number of keys and a rate.
-    Into(Box<dyn Fn(usize, f64) -> Built>),
+    /// Into an empty filter, and `build` does just that.
+    AsBuild(Empty),
+    /// Into an empty filter; `build` has a way of its own.
+    Into(Empty),
+}
+
+impl Inserting {
+    pub(crate) fn empty(&self) -> Option<&Empty> {
+        match self {
+            Inserting::Never => None,
+            Inserting::AsBuild(empty) | Inserting::Into(empty) => Some(empty),
+        }
+    }
 }
 
 /// A filter that was built.
