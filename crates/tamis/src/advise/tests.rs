@@ -84,9 +84,9 @@ fn the_smallest_and_the_fastest_are_balanced_and_a_lower_rate_counts() {
     };
     let (small, fast) = (balance("ribbon_bumped"), balance("split_block_256"));
     assert!((0.85..1.0).contains(&(small / fast)), "{small} {fast}");
-    // The third takes a third more space than the first two, but errs 2.56 times less than asked.
+    // The second takes a third more space than the others, but errs 2.56 times less than asked.
     let first = advice.choices.iter().take(3).map(|c| c.kind.name);
-    assert!(first.eq(["ribbon_bumped", "ribbon_homogeneous", "binary_fuse8"]));
+    assert!(first.eq(["ribbon_bumped", "binary_fuse8", "ribbon_homogeneous"]));
     let ranked = advice.choices.iter().filter_map(|c| c.balance(&needs));
     assert!(ranked.is_sorted());
 }
