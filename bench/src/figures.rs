@@ -15,7 +15,7 @@ pub(crate) enum Figure {
     Peak,
     /// The measured rate.
     Fpr,
-    /// The rate that the filter itself expects; rivals are not asked.
+    /// The rate that the filter itself expects; of rivals, those of one width alone.
     Expected,
     Build,
     Insert,

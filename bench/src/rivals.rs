@@ -17,7 +17,8 @@ trait Rival: Calls + Sized {
     const FAMILY: &'static str;
     /// Whether it takes keys one by one: then it has [`empty`](Rival::empty) and [`Calls::insert`], and `build` uses them.
     const INSERTS: bool = false;
-    /// The lowest rate it can be asked for: that of its fingerprint where the width is fixed.
+    /// The lowest rate it can be asked for: that of its fingerprint where the width is fixed. Who expects just that says so, as
+    /// of 2⁻¹⁶ too few false positives are seen to know it by.
     const LEAST_FPR: f64 = 0.0;
     /// Bytes per key at the peak of a build, roughly.
     const PEAK: usize = 40;
@@ -446,6 +447,10 @@ impl Calls for xorf::Xor8 {
     fn contains(&self, key: u64) -> bool {
         xorf::Filter::contains(self, &key)
     }
+
+    fn expected_fpr(&self) -> Option<f64> {
+        Some(Self::LEAST_FPR)
+    }
 }
 
 impl Rival for xorf::BinaryFuse8 {
@@ -463,6 +468,10 @@ impl Calls for xorf::BinaryFuse8 {
     fn contains(&self, key: u64) -> bool {
         xorf::Filter::contains(self, &key)
     }
+
+    fn expected_fpr(&self) -> Option<f64> {
+        Some(Self::LEAST_FPR)
+    }
 }
 
 impl Rival for xorf::BinaryFuse16 {
@@ -479,6 +488,10 @@ impl Calls for xorf::BinaryFuse16 {
     #[inline(always)]
     fn contains(&self, key: u64) -> bool {
         xorf::Filter::contains(self, &key)
+    }
+
+    fn expected_fpr(&self) -> Option<f64> {
+        Some(Self::LEAST_FPR)
     }
 }
 
@@ -511,6 +524,10 @@ macro_rules! vfilter {
             #[inline(always)]
             fn contains(&self, key: u64) -> bool {
                 self.contains(key)
+            }
+
+            fn expected_fpr(&self) -> Option<f64> {
+                Some(Self::LEAST_FPR)
             }
         }
     )*};
