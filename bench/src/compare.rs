@@ -42,6 +42,31 @@ pub(crate) fn compare(old: &Run, new: &Run, least: f64, all: bool) -> Option<(St
         }
     }
     let (mut worse, mut better, mut compared) = (0, 0, 0);
+    // Who is no longer there, or no longer measured, has not stayed as it was.
+    for row in old.rows.iter().filter(|row| row.ours) {
+        let now = new.find(&row.subject, row.shape);
+        let is_gone = |figure: &&Figure| now.is_some_and(|now| !now.figures.contains_key(figure));
+        let gone: Vec<&str> = row
+            .figures
+            .keys()
+            .filter(is_gone)
+            .map(|f| f.name())
+            .collect();
+        let what = match now {
+            None => "is gone".into(),
+            Some(_) if !gone.is_empty() => format!("is no longer measured: {}", gone.join(", ")),
+            Some(now) if now.false_negatives > row.false_negatives => {
+                format!("lost keys: {} false negatives", now.false_negatives)
+            }
+            Some(_) => continue,
+        };
+        worse += 1;
+        text += &format!(
+            "{:<24} {:<32} WORSE: {what}\n",
+            row.subject,
+            row.shape.to_string()
+        );
+    }
     let mut rivals = Samples::default();
     for row in &new.rows {
         let Some(before) = old.find(&row.subject, row.shape) else {
@@ -132,6 +157,35 @@ mod tests {
         assert_eq!(verdict(&of(&[10.0]), &of(&[11.0]), LEAST), Verdict::Same);
         assert_eq!(verdict(&of(&[10.0]), &of(&[12.0]), LEAST), Verdict::Worse);
         assert_eq!(verdict(&of(&[]), &of(&[1.0]), LEAST), Verdict::Same);
+    }
+
+    #[test]
+    fn what_vanished_or_loses_keys_became_worse() {
+        let row = |subject: &str| {
+            let mut row = Row {
+                subject: subject.into(),
+                ours: true,
+                ..Row::default()
+            };
+            row.record(Figure::Absent, 1.0);
+            row
+        };
+        let of = |rows| Run {
+            rows,
+            ..Run::default()
+        };
+        let old = of(vec![row("cuckoo"), row("bloom")]);
+        let worse = |new: &Run| compare(&old, new, LEAST, false).unwrap();
+        assert_eq!(worse(&old).1, 0);
+        let (text, count) = worse(&of(vec![row("bloom")]));
+        assert!(count == 1 && text.contains("is gone"), "{text}");
+        let mut lost = old.clone();
+        lost.rows[1].false_negatives = 1;
+        assert_eq!(worse(&lost).1, 1);
+        let mut less = old.clone();
+        less.rows[1].record(Figure::Present, 1.0);
+        let (text, count) = compare(&less, &old, LEAST, false).unwrap();
+        assert!(count == 1 && text.contains("present"), "{text}");
     }
 
     #[test]

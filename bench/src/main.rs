@@ -69,8 +69,8 @@ enum Command {
     /// Measure what the targets speak of; exit code 1 if one is missed.
     Check {
         /// Rounds to take.
-        #[arg(long, default_value_t = 5)]
-        rounds: usize,
+        #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
+        rounds: u16,
         /// Only the targets of these kinds.
         #[arg(long, value_delimiter = ',')]
         kinds: Vec<String>,
@@ -186,7 +186,7 @@ fn main() -> ExitCode {
             rounds,
             kinds,
             json,
-        } => check_targets(rounds, &kinds, json.as_deref()),
+        } => check_targets(rounds.into(), &kinds, json.as_deref()),
         Command::Report {
             run,
             other,
@@ -236,7 +236,7 @@ fn run(args: RunArgs) -> Result<ExitCode, Box<dyn Error>> {
     if run.rows.is_empty() {
         return Err("nobody could be measured".into());
     }
-    say(&report::tables(&run))?;
+    // Before anything is printed: who reads it may be gone.
     if let Some(path) = &args.json {
         write(path, serde_json::to_string_pretty(&run.to_json())? + "\n")?;
     }
@@ -246,6 +246,7 @@ fn run(args: RunArgs) -> Result<ExitCode, Box<dyn Error>> {
     if let Some(path) = &args.html {
         write(path, html::page(&run, None))?;
     }
+    say(&report::tables(&run))?;
     let mut code = ExitCode::SUCCESS;
     for row in run.rows.iter().filter(|row| row.false_negatives > 0) {
         let (who, lost) = (&row.subject, row.false_negatives);
@@ -403,7 +404,7 @@ fn check_targets(
             )
         }
         None => {
-            let runs = measure_targets(&targets, rounds.max(1));
+            let runs = measure_targets(&targets, rounds);
             check::check(targets.into_iter().zip(runs.iter().map(Rc::as_ref)))
         }
     };

@@ -3,8 +3,10 @@
 # By hand: it needs Chromium (Debian's `chromium`), which test machines may lack.
 #   bench/tests/screenshots.sh report.html [directory]
 set -euo pipefail
+command -v chromium > /dev/null || { echo "there is no chromium: install Debian's package of that name" >&2; exit 1; }
 page=$(realpath "$1")
 out=$(realpath "${2:-.}")
+rm -f "$out"/report-{1280,390}-{light,dark}.png
 for width in 1280 390; do
   for scheme in light dark; do
     flags=()
@@ -14,6 +16,6 @@ for width in 1280 390; do
       --window-size="$width,8000" --screenshot="$out/report-$width-$scheme.png" "file://$page" 2>&1 |
       # What a page writes to the console has this word; a sound page writes nothing.
       grep CONSOLE && { echo "the page complains" >&2; exit 1; }
-    echo "$out/report-$width-$scheme.png"
+    ls "$out/report-$width-$scheme.png"
   done
 done

@@ -206,7 +206,13 @@ fn what_cannot_be_done_is_said_before_anything_is_measured() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_device_is_an_error_with_a_reason() {
-    for args in [&["list"][..], &["paper", "tinyset", "--quick"]] {
+    let dir = std::env::temp_dir().join(format!("tamis-bench-full-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let json = dir.join("kept.json");
+    let json = json.to_str().unwrap();
+    let run = "run --n 1000 --rounds 1 --kinds bloom --no-rivals --json";
+    let run: Vec<&str> = run.split(' ').chain([json]).collect();
+    for args in [&["list"][..], &["paper", "tinyset", "--quick"], &run] {
         let full = std::fs::File::create("/dev/full").unwrap();
         let output = Command::new(env!("CARGO_BIN_EXE_tamis-bench"))
             .args(args)
@@ -217,6 +223,12 @@ fn a_full_device_is_an_error_with_a_reason() {
         assert_eq!(output.status.code(), Some(2), "{args:?}: {error}");
         assert!(error.contains("No space left"), "{args:?}: {error}");
     }
+    let kept = std::fs::read_to_string(json);
+    assert!(
+        kept.is_ok_and(|text| text.contains("bloom")),
+        "what was measured is kept"
+    );
+    std::fs::remove_dir_all(&dir).unwrap();
 }
 
 #[cfg(unix)]

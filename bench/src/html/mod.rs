@@ -401,7 +401,8 @@ impl<'a> Page<'a> {
             .map_or("several", String::as_str);
         let mut out = format!(
             "<h2 id=\"threads\">Threads</h2>\n<p>On {} threads, time that passes per key. Lookups are of either key by a \
-             coin; builds are those that use threads or ignore them. On a busy machine these say little.</p>\n",
+             coin; builds are those that use threads or ignore them. What one thread takes is of the run's clock, by default processor \
+             time, so that what other programs take counts against several. On a busy machine these say little.</p>\n",
             escape(threads)
         );
         let times = |one: Figure, more: Figure| {

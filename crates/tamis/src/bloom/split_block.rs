@@ -302,6 +302,8 @@ impl<L: Lane> Filter for SplitBlock<L> {
                 hashes,
                 out,
             });
+        } else {
+            out.fill(false);
         }
     }
 }

@@ -219,6 +219,8 @@ impl Filter for Bloom {
                 hashes: &hashes[..n],
                 out: &mut out[..n],
             });
+        } else {
+            out[..n].fill(false);
         }
     }
 }
