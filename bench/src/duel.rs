@@ -56,6 +56,16 @@ pub(crate) struct Duel<'a> {
     pub(crate) samples: usize,
 }
 
+/// A filter of a side, and the heap that its build used.
+struct Built {
+    subject: Box<dyn Subject>,
+    used: heap::Used,
+}
+
+fn bits(bytes: usize, n: usize) -> f64 {
+    bytes as f64 * 8.0 / n as f64
+}
+
 impl Duel<'_> {
     fn asks(&self, figures: &[Figure]) -> bool {
         figures.iter().any(|figure| self.figures.contains(figure))
@@ -83,7 +93,11 @@ impl Duel<'_> {
             let keys = Keys::new(KeyType::U64, round as u64, n, queries);
             let subjects = self.builds(&keys, round, &mut rows)?;
             self.lookups(&keys, &subjects, &mut rows)?;
-            drop(subjects);
+            for (row, built) in rows.iter_mut().zip(subjects) {
+                let held = heap::held_by(built.subject);
+                row.record(Figure::Bits, bits(held, n));
+                row.record(Figure::Peak, bits(built.used.peak.max(held), n));
+            }
             self.fills(&keys, &mut rows)?;
         }
         Ok(Run {
@@ -105,16 +119,11 @@ impl Duel<'_> {
     }
 
     /// A filter of each side; where builds are judged, some more.
-    fn builds(
-        &self,
-        keys: &Keys,
-        round: usize,
-        rows: &mut [Row],
-    ) -> Result<Vec<Box<dyn Subject>>, String> {
+    fn builds(&self, keys: &Keys, round: usize, rows: &mut [Row]) -> Result<Vec<Built>, String> {
         let n = keys.members.len();
         let threads = self.asks(&[Figure::BuildThreads]);
         let back = self.asks(&[Figure::Build]) && !threads && n < MANY;
-        let mut subjects: Vec<Option<Box<dyn Subject>>> = rows.iter().map(|_| None).collect();
+        let mut subjects: Vec<Option<Built>> = rows.iter().map(|_| None).collect();
         let mut times = vec![Vec::new(); rows.len()];
         for turn in 0..=usize::from(back) {
             for i in self.order(round + turn) {
@@ -122,13 +131,10 @@ impl Duel<'_> {
                 let mut copy = keys.members.clone();
                 let build = || (contestant.build)(&mut copy, shape.fpr);
                 let ((built, ns), used) = heap::count(|| timed(self.clock, n, build));
-                let built = named(contestant, built)?;
+                let subject = named(contestant, built)?;
                 times[i].push(ns);
                 if turn == 0 {
-                    let bits = |bytes: usize| bytes as f64 * 8.0 / n as f64;
-                    rows[i].record(Figure::Bits, bits(used.held));
-                    rows[i].record(Figure::Peak, bits(used.peak));
-                    subjects[i] = Some(built);
+                    subjects[i] = Some(Built { subject, used });
                 }
             }
         }
@@ -195,12 +201,7 @@ impl Duel<'_> {
         Ok(ns)
     }
 
-    fn lookups(
-        &self,
-        keys: &Keys,
-        subjects: &[Box<dyn Subject>],
-        rows: &mut [Row],
-    ) -> Result<(), String> {
+    fn lookups(&self, keys: &Keys, subjects: &[Built], rows: &mut [Row]) -> Result<(), String> {
         let mut lines = Lines::new().map_err(|e| e.to_string())?;
         let work = [
             (Figure::Absent, Figure::AbsentBatch, &keys.absent),
@@ -215,23 +216,23 @@ impl Duel<'_> {
                 let mut next = || samples.next().unwrap_or_default();
                 if self.asks(&[single]) {
                     self.there_and_back(single, next(), rows, |i, asked| {
-                        black_box(subjects[i].contains_each(black_box(asked)));
+                        black_box(subjects[i].subject.contains_each(black_box(asked)));
                     });
                 }
                 if self.asks(&[batch]) {
                     // Who has no batch does what it can, so that both have the same keys at the same time.
                     self.there_and_back(batch, next(), rows, |i, asked| {
                         let out = &mut out[..asked.len()];
-                        if !subjects[i].contains_batch(black_box(asked), black_box(out)) {
-                            black_box(subjects[i].contains_each(black_box(asked)));
+                        let subject = &subjects[i].subject;
+                        if !subject.contains_batch(black_box(asked), black_box(out)) {
+                            black_box(subject.contains_each(black_box(asked)));
                         }
                     });
                 }
                 if batch == Figure::HalfBatch && self.asks(&[Figure::Limit]) {
                     let keys = next();
-                    for row in rows.iter_mut() {
-                        let bits = row.median(Figure::Bits).unwrap_or(0.0);
-                        let held = (bits * row.shape.n as f64 / 8.0) as usize;
+                    for (row, built) in rows.iter_mut().zip(subjects) {
+                        let held = built.used.held;
                         let (first, then) = keys.split_at(keys.len() / 2);
                         let reads = lines.ns_per_read(held, first, Clock::Cpu);
                         let ns = reads.and_then(|_| lines.ns_per_read(held, then, Clock::Cpu));
@@ -359,7 +360,6 @@ mod tests {
             ] {
                 assert_eq!(samples(figure), 2, "{}", figure.name());
             }
-            // The heap is the whole process's: what other tests give back meanwhile would count against a filter here.
             let times = row.figures.iter().filter(|(f, _)| f.unit() == "ns");
             for (figure, Samples(samples)) in times {
                 assert!(samples.iter().all(|ns| *ns > 0.0), "{}", figure.name());

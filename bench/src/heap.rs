@@ -1,10 +1,12 @@
-//! The counting allocator: how many bytes are held, and the most that were held since the last question.
+//! The counting allocator: how many bytes are held, the most that were held since the last question, and how many a thread
+//! gives back.
 #![allow(
     unsafe_code,
     reason = "a global allocator is an unsafe trait; this one only counts"
 )]
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 struct Counting;
@@ -15,9 +17,20 @@ static ALLOCATOR: Counting = Counting;
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
+thread_local! {
+    /// Bytes that this thread asked for, less those that it gave back; it may give back what another asked for.
+    static OWN: Cell<usize> = const { Cell::new(0) };
+}
+
 fn grow(bytes: usize) {
     let live = LIVE.fetch_add(bytes, Relaxed) + bytes;
     PEAK.fetch_max(live, Relaxed);
+    OWN.set(OWN.get().wrapping_add(bytes));
+}
+
+fn shrink(bytes: usize) {
+    LIVE.fetch_sub(bytes, Relaxed);
+    OWN.set(OWN.get().wrapping_sub(bytes));
 }
 
 // SAFETY: every call is passed on to the system's allocator unchanged; the counters touch no memory of the caller.
@@ -36,7 +49,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 
     unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
-        LIVE.fetch_sub(layout.size(), Relaxed);
+        shrink(layout.size());
         // SAFETY: the caller's promise, passed on.
         unsafe { System.dealloc(ptr, layout) }
     }
@@ -47,14 +60,15 @@ unsafe impl GlobalAlloc for Counting {
         if new_size >= layout.size() {
             grow(new_size - layout.size());
         } else {
-            LIVE.fetch_sub(layout.size() - new_size, Relaxed);
+            shrink(layout.size() - new_size);
         }
         // SAFETY: the caller's promise, passed on.
         unsafe { System.realloc(ptr, layout, new_size) }
     }
 }
 
-/// What a piece of work left on the heap, and the most it needed on the way, in bytes above what was held before.
+/// What a piece of work left on the heap, and the most it needed on the way, in bytes above what was held before, by all
+/// threads: those of an earlier piece of work that end meanwhile count, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Used {
     pub(crate) held: usize,
@@ -71,4 +85,36 @@ pub(crate) fn count<T>(work: impl FnOnce() -> T) -> (T, Used) {
         peak: PEAK.load(Relaxed).saturating_sub(before),
     };
     (result, used)
+}
+
+/// Bytes that `value` held, exactly: those that it gives back, whoever asked for them and whatever other threads do.
+pub(crate) fn held_by<T>(value: T) -> usize {
+    let before = OWN.get();
+    drop(value);
+    before.wrapping_sub(OWN.get())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_value_held_is_counted_whoever_made_it_and_whatever_others_do() {
+        use std::sync::atomic::AtomicBool;
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            // Another thread asks for and gives back as fast as it can.
+            scope.spawn(|| {
+                while !done.load(Relaxed) {
+                    std::hint::black_box(vec![0u8; 12345]);
+                }
+            });
+            for bytes in [0, 1, 1000, 1 << 20] {
+                let made = scope.spawn(move || Box::new(vec![1u8; bytes]));
+                let made = made.join().expect("no panic");
+                assert_eq!(held_by(made), bytes + size_of::<Vec<u8>>());
+            }
+            done.store(true, Relaxed);
+        });
+    }
 }

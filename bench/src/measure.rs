@@ -114,20 +114,21 @@ impl Turn<'_> {
         };
         let ((built, ns), used) = heap::count(|| timed(clock, n, build));
         let mut subject = built?;
+        let bits = |bytes: usize| bytes as f64 * 8.0 / n as f64;
         self.row.record(Figure::Build, ns);
-        self.row
-            .record(Figure::Bits, used.held as f64 * 8.0 / n as f64);
         if let Some(expected) = subject.expected_fpr() {
             self.row.record(Figure::Expected, expected);
         }
         self.lookups(&*subject)?;
-        self.limit(lines, used.held)?;
         if self.row.shape.keys == KeyType::U64 {
-            self.row
-                .record(Figure::Peak, used.peak as f64 * 8.0 / n as f64);
             self.changes(&mut *subject);
         }
-        drop(subject);
+        let held = heap::held_by(subject);
+        self.row.record(Figure::Bits, bits(held));
+        if self.row.shape.keys == KeyType::U64 {
+            self.row.record(Figure::Peak, bits(used.peak.max(held)));
+        }
+        self.limit(lines, held)?;
 
         let is_slow = |ns: f64| ns * n as f64 > self.patience;
         match &contestant.insert {

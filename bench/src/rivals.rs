@@ -274,9 +274,10 @@ impl Rival for cuckoofilter::CuckooFilter<Mix> {
     const NAME: &'static str = "cuckoofilter";
     const FAMILY: &'static str = "cuckoo";
     const INSERTS: bool = true;
+    /// Its fingerprints have one byte, eight of which a lookup compares: it errs by 1 to 3 %, whatever is asked for.
+    const LEAST_FPR: f64 = 0.01;
 
-    /// Its fingerprints have one byte, eight of which a lookup compares, so that it errs by 1 to 3 % whatever is asked for. It loses a
-    /// key when it is full, so it is given 5 % of room above the keys.
+    /// It loses a key when it is full, so it is given 5 % of room above the keys.
     fn empty(n: usize, _fpr: f64) -> Result<Self, String> {
         Ok(cuckoofilter::CuckooFilter::with_capacity(n + n / 20))
     }

@@ -60,7 +60,7 @@ fn every_subject_keeps_its_keys_and_its_rate() {
         if median("bits") < 16.0 {
             assert!(measured > 0.0, "{}: too few bits for that", row["subject"]);
         }
-        assert!(median("bits") > 5.0);
+        assert!(median("bits") > 5.0, "{row}");
         if row["keys"] == "u64" {
             assert!(median("peak") >= median("bits"), "{}", row["subject"]);
         }
