@@ -1027,17 +1027,18 @@ class Golomb(Kind):
 
 
 class Perfect(Kind):
-    name, parameters = "perfect", 6
+    name, parameters = "perfect", 7
 
-    def __init__(self, f: int, v: int, n: int, S: int, B: int, salt: int) -> None:
+    def __init__(self, f: int, v: int, n: int, S: int, B: int, u: int, salt: int) -> None:
         need(2 <= f <= 32 and v <= 57 - f, "parameters 0 and 1", f"{f} bits and values of {v}")
         need(n < 2**32, "parameter 2", f"{n} keys, not fewer than 2^32")
         if n == 0:
-            need(S == B == salt == 0, "parameters 3 to 5", f"{S}, {B} and {salt} without keys")
+            need(S == B == u == salt == 0, "parameters 3 to 6", f"{S}, {B}, {u} and {salt} without keys")
         else:
-            most = math.ceil(n / 0.99 * 1.16) + 16
+            most = math.ceil(n / 0.99 * 1.16) + 17
             need(n <= S <= most and 1 <= B <= n, "parameters 3 and 4", f"{S} slots and {B} buckets for {n} keys")
-        self.f, self.v, self.n, self.S, self.B, self.salt = f, v, n, S, B, salt
+            need(u <= 1 and salt % 2 == 1, "parameters 5 and 6", f"{u}, neither 0 nor 1, or an even salt {salt}")
+        self.f, self.v, self.n, self.S, self.B, self.u, self.salt = f, v, n, S, B, u, salt
         self.w = max((n - 1).bit_length(), 1) if n else 1
         self.lengths = (B, packed(S - n, self.w), packed(n, f + v))
 
@@ -1054,10 +1055,11 @@ class Perfect(Kind):
     def contains(self, h: int) -> bool:
         if self.n == 0:
             return False
-        g = mix(h + self.salt & MASK)
+        g = h * self.salt & MASK
+        g ^= g >> 32
         y = scale(scale(g, g), 2**63 + (g >> 1))
-        pilot = self.sections[0][scale(y - (y >> 8) + (g >> 8), self.B)]
-        i = scale(mix(g ^ (pilot + 1) * GOLDEN_RATIO & MASK), self.S)
+        pilot = self.sections[0][scale(y - (y >> 8) + (g >> 8) if self.u else g, self.B)]
+        i = scale((g ^ pilot * GOLDEN_RATIO & MASK) * 0x94D049BB133111EB & MASK, self.S)
         if i >= self.n:
             i = field(self.sections[1], i - self.n, self.w)
         fingerprint = 1 + scale((g << 32 | g >> 32) & MASK, 2**self.f - 1)
