@@ -1295,7 +1295,7 @@ class Filter:
 
 
 DESCRIPTION = re.compile(
-    r"(?P<kind>\w+):capacity=(?P<capacity>\d+),fpr=(?P<rate>[\d.e-]+)(?:,\w+=\w+)*\n"
+    r"(?P<kind>\w+):capacity=(?P<capacity>\d+),fpr=(?P<rate>[\d.e-]+)(?:,\w+=[\w.]+)*\n"
     r"(?P<keys>\d+) keys from present-0 on\n"
     r"xxh3 (?P<xxh3>[0-9a-f]{16})\n"
     r"false positives among absent-0 to absent-(?P<until>\d+), the first 20:\n"

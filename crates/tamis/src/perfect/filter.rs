@@ -220,7 +220,11 @@ impl Perfect {
     pub fn index(&self, hash: u64) -> Option<u64> {
         let reader = self.reader()?;
         let place = reader.place(hash);
-        reader.probe(place).then_some(place.number)
+        if reader.probe(place) {
+            Some(place.number)
+        } else {
+            None
+        }
     }
 
     /// Changes the value of a key; `false` where the key is not contained or the value has more than
@@ -327,8 +331,11 @@ impl Keyed<Perfect> {
 impl Filter for Perfect {
     #[inline(always)]
     fn contains(&self, hash: u64) -> bool {
-        self.reader()
-            .is_some_and(|reader| reader.probe(reader.place(hash)))
+        // Not by a closure, which may become a call, to which the reader would be handed over in memory.
+        match self.reader() {
+            Some(reader) => reader.probe(reader.place(hash)),
+            None => false,
+        }
     }
 
     /// The number of distinct keys, less those removed.
