@@ -42,6 +42,7 @@
 //!   2022: why stretches without a free slot are short and few.
 
 use std::marker::PhantomData;
+use std::ops::Range;
 
 use crate::bits::mix64;
 use crate::buf::Buf;
@@ -81,8 +82,8 @@ const PATIENCE: u64 = 10;
 /// The rate is at least this many times that of the columns: room for a stretch or two, which would cost all keys another
 /// attempt. It takes a fiftieth of a bit a key.
 const LEAST_EXCESS: f64 = 1.02;
-/// How many starts are looked at to tell the rate: enough for a hundredth of it.
-const LOOKED_AT: u64 = 1 << 18;
+/// How many halves of rows are looked at to tell the rate: enough for a hundredth of it.
+const LOOKED_AT: u64 = 1 << 17;
 
 impl RibbonHomogeneous {
     /// Bits of a row: how many slots in a row a key may name.
@@ -119,36 +120,48 @@ impl RibbonHomogeneous {
         })
     }
 
-    /// The rate at this start: the share of rows there that combine to 0.
-    fn rate_at(&self, shard: u64, start: u64) -> f64 {
-        let columns = self.shape.columns_at(start);
-        // The numbers of the row's slots but the first, in echelon form: by their highest bit.
-        let mut basis = [0u32; 32];
-        let reduced = |mut number: u32, basis: &[u32; 32]| {
-            while number != 0 && basis[number.ilog2() as usize] != 0 {
-                number ^= basis[number.ilog2() as usize];
-            }
-            number
-        };
-        let number = |slot| self.shape.number(&self.words, shard, slot, columns);
-        let mut rank = 0;
-        for slot in start + 1..start + u64::from(self.shape.width) {
-            if rank == columns {
-                break;
-            }
-            let number = reduced(number(slot), &basis);
-            if number != 0 {
-                basis[number.ilog2() as usize] = number;
-                rank += 1;
-            }
+    /// The sum of the rates at these starts, which are all within half a row and have as many columns.
+    fn rates(&self, shard: u64, starts: Range<u64>) -> f64 {
+        let (half, columns) = (self.shape.width / 2, self.shape.columns_at(starts.start));
+        // All of their rows have the slots of the next half, whose numbers mostly tell all columns apart.
+        let next = starts.start + u64::from(half);
+        let of_half = |column| self.shape.column(&self.words, shard, next, half, column);
+        if rank((0..columns).map(of_half), 0) == Some(columns) {
+            return starts.count() as f64 * math::fingerprint_fpr(columns);
         }
-        // A row always has its first slot: it must be made up for by the others.
-        if reduced(number(start), &basis) == 0 {
-            math::fingerprint_fpr(rank)
-        } else {
-            0.0
+        starts.map(|start| self.rate_at(shard, start)).sum()
+    }
+
+    /// The rate at this start: the share of rows there that combine to 0. A row always has its first slot, which must be made
+    /// up for by the others.
+    fn rate_at(&self, shard: u64, start: u64) -> f64 {
+        let of_row = |column| {
+            self.shape
+                .column(&self.words, shard, start, self.shape.width, column)
+        };
+        rank((0..self.shape.columns_at(start)).map(of_row), 1).map_or(0.0, math::fingerprint_fpr)
+    }
+}
+
+/// The rank of some columns, all of their bits but those of `apart`; `None` if some of them combine to one of those. It is that
+/// of the numbers, too.
+fn rank(columns: impl Iterator<Item = u128>, apart: u128) -> Option<u32> {
+    // Echelon form: each has a lowest bit that none after it has.
+    let mut basis = [(0, 0); 32];
+    let mut rank = 0;
+    for mut bits in columns {
+        for &(lowest, reduced) in &basis[..rank] {
+            bits ^= if bits & lowest == 0 { 0 } else { reduced };
+        }
+        let others = bits & !apart;
+        if others != 0 {
+            basis[rank] = (others & others.wrapping_neg(), bits);
+            rank += 1;
+        } else if bits != 0 {
+            return None;
         }
     }
+    Some(rank as u32)
 }
 
 /// A hash, mixed. The number of blocks is the salt: a filter of a block more is another try, without a word in the file.
@@ -225,18 +238,24 @@ impl Filter for RibbonHomogeneous {
         self.words.size_in_bytes()
     }
 
-    /// The mean over all starts, or over a quarter of a million of them, evenly spread.
+    /// The mean over all starts, or over those of some halves of rows, evenly spread.
     fn fpr(&self) -> f64 {
-        let all = self.shape.shards * self.shape.starts();
+        let (starts, half) = (self.shape.starts(), u64::from(self.shape.width / 2));
+        let halves = starts.div_ceil(half);
+        let all = self.shape.shards * halves;
         let looked_at = all.min(LOOKED_AT);
         if all == 0 {
             return 0.0;
         }
-        let place = |i: u64| (u128::from(i) * u128::from(all) / u128::from(looked_at)) as u64;
-        let rates = (0..looked_at)
-            .map(place)
-            .map(|at| self.rate_at(at / self.shape.starts(), at % self.shape.starts()));
-        rates.sum::<f64>() / looked_at as f64
+        let (mut sum, mut count) = (0.0, 0);
+        for i in 0..looked_at {
+            let at = (u128::from(i) * u128::from(all) / u128::from(looked_at)) as u64;
+            let first = at % halves * half;
+            let these = first..starts.min(first + half);
+            count += these.end - these.start;
+            sum += self.rates(at / halves, these);
+        }
+        sum / count as f64
     }
 
     #[inline(always)]
@@ -315,6 +334,66 @@ mod tests {
 
     fn build(config: &str, hashes: &[u64]) -> RibbonHomogeneous {
         Kind::build(&config.parse().unwrap(), &mut hashes.to_vec()).unwrap()
+    }
+
+    /// The rate of rows at a start, by counting: the sums of slots' numbers that the first is made up for by.
+    fn rate_by_definition(filter: &RibbonHomogeneous, start: u64) -> f64 {
+        let shape = filter.shape;
+        let bits: Vec<u128> = (0..shape.columns_at(start))
+            .map(|column| shape.column(&filter.words, 0, start, shape.width, column))
+            .collect();
+        let number = |i| -> u32 {
+            let columns = (0..).zip(&bits);
+            columns.map(|(c, bits)| ((bits >> i & 1) as u32) << c).sum()
+        };
+        let mut sums = std::collections::BTreeSet::from([0]);
+        for i in 1..shape.width {
+            if !sums.contains(&number(i)) {
+                let more: Vec<u32> = sums.iter().map(|sum| sum ^ number(i)).collect();
+                sums.extend(more);
+            }
+        }
+        if sums.contains(&number(0)) {
+            1.0 / sums.len() as f64
+        } else {
+            0.0
+        }
+    }
+
+    #[test]
+    fn the_rate_of_a_half_is_the_sum_of_its_starts_and_theirs_is_that_of_the_numbers() {
+        for width in [64, 128] {
+            let mut filter = build(&format!("fpr=0.03,width={width}"), &keys(20_000, 7));
+            // Of some stretches all bits are 0, of others two thirds.
+            let words = filter.words.make_mut();
+            for (i, word) in words.iter_mut().enumerate() {
+                match i / 40 % 7 {
+                    0 => *word = 0,
+                    1 if i % 3 > 0 => *word = 0,
+                    _ => {}
+                }
+            }
+            let half: u64 = width / 2;
+            let (mut full, mut deficient) = (0, 0);
+            for first in (0..filter.shape.starts() - half).step_by(half as usize) {
+                let together = filter.rates(0, first..first + half);
+                let columns = filter.shape.columns_at(first);
+                let mut sum = 0.0;
+                for start in first..first + half {
+                    let rate = filter.rate_at(0, start);
+                    assert_eq!(rate, rate_by_definition(&filter, start), "start {start}");
+                    let is_full = rate == math::fingerprint_fpr(columns);
+                    (full, deficient) =
+                        (full + i32::from(is_full), deficient + i32::from(!is_full));
+                    sum += rate;
+                }
+                assert!(
+                    (together / sum - 1.0).abs() < 1e-12 || together == sum,
+                    "half at {first}"
+                );
+            }
+            assert!(full > 1000 && deficient > 1000, "{full}, {deficient}");
+        }
     }
 
     #[test]

@@ -299,11 +299,19 @@ impl Shape {
         self.columns - u32::from(start / BLOCK < self.short)
     }
 
-    /// The low bits of a slot's number.
-    fn number(&self, words: &[u64], shard: u64, slot: u64, columns: u32) -> u32 {
-        let first = self.first(shard, slot);
-        let bit = |column: u32| (words[first + column as usize] >> (slot % BLOCK) & 1) as u32;
-        (0..columns).map(|column| bit(column) << column).sum()
+    /// A column's bits in so many slots, at most 128, that of the first lowest.
+    fn column(&self, words: &[u64], shard: u64, start: u64, slots: u32, column: u32) -> u128 {
+        let (block, offset) = (start / BLOCK, (start % BLOCK) as u32);
+        let mut bits = 0;
+        for i in 0..(offset + slots).div_ceil(64) {
+            let at = self.first(shard, (block + u64::from(i)) * BLOCK) + column as usize;
+            let word = u128::from(words[at]);
+            bits |= match (64 * i).checked_sub(offset) {
+                Some(up) => word << up,
+                None => word >> offset,
+            };
+        }
+        bits & u128::MAX >> (128 - slots)
     }
 
     /// The false-positive rate: a share of the starts has one column less.

@@ -91,8 +91,11 @@ fn solves<R: Row>() {
         for (start, row, result) in equations {
             let kept = shape.columns_at(start);
             let mut sum = 0;
-            for i in (0..R::WIDTH).filter(|&i| row >> i & R::bit(1) == R::bit(1)) {
-                sum ^= shape.number(&words, 0, start + u64::from(i), kept);
+            for column in 0..kept {
+                let bits = shape.column(&words, 0, start, R::WIDTH, column);
+                for i in (0..R::WIDTH).filter(|&i| row >> i & R::bit(1) == R::bit(1)) {
+                    sum ^= ((bits >> i & 1) as u32) << column;
+                }
             }
             assert_eq!(sum, result & low_mask(kept) as u32, "{columns} columns");
             let place = |result| Place {
