@@ -106,7 +106,12 @@ impl Counters {
 
     #[inline(always)]
     pub(super) fn holds(&self, hash: u64) -> bool {
-        self.of(hash).all(|c| c != 0)
+        for place in positions(hash, self.len, self.k) {
+            if self.table.get(place) == 0 {
+                return false;
+            }
+        }
+        true
     }
 
     /// The least of a key's counters: no fewer than its copies, unless it is saturated.

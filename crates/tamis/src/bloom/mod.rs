@@ -95,12 +95,25 @@ pub(crate) fn positions(hash: u64, range: u64, k: u32) -> impl Iterator<Item = u
 /// spread evenly wherever the place lies.
 #[inline(always)]
 pub(crate) fn draws(hash: u64, range: u64, k: u32) -> impl Iterator<Item = (u64, u64)> {
-    let mut state = hash;
-    (0..k).map(move |_| {
-        let draw = fastrange(state, range);
-        state = remix(state);
-        draw
-    })
+    /// Not a closure, which cannot be inlined always: a batch would call one that is compiled for any processor.
+    struct Draws {
+        state: u64,
+        range: u64,
+        left: u32,
+    }
+    impl Iterator for Draws {
+        type Item = (u64, u64);
+
+        #[inline(always)]
+        fn next(&mut self) -> Option<(u64, u64)> {
+            self.left = self.left.checked_sub(1)?;
+            let draw = fastrange(self.state, self.range);
+            self.state = remix(self.state);
+            Some(draw)
+        }
+    }
+    let (state, left) = (hash, k);
+    Draws { state, range, left }
 }
 
 /// The state of a key after its next probe: multiplied and folded.

@@ -180,8 +180,12 @@ impl VariableIncrement {
 impl Filter for VariableIncrement {
     #[inline(always)]
     fn contains(&self, hash: u64) -> bool {
-        self.probes(hash)
-            .all(|(place, step)| self.may_hold(self.table.get(place), step))
+        for (place, step) in self.probes(hash) {
+            if !self.may_hold(self.table.get(place), step) {
+                return false;
+            }
+        }
+        true
     }
 
     fn len(&self) -> u64 {

@@ -541,8 +541,12 @@ impl Filter for RankIndexed {
         if bank[bucket as usize] >> chain & 1 == 0 {
             return false;
         }
-        let mut items = shape.items(bank, bucket, chain);
-        items.any(|other| other == item)
+        for other in shape.items(bank, bucket, chain) {
+            if other == item {
+                return true;
+            }
+        }
+        false
     }
 
     fn len(&self) -> u64 {

@@ -237,10 +237,10 @@ impl Map for Bloomier {
         if self.len == 0 {
             return None;
         }
-        let (places, wanted) = self.places(hash);
-        let found = places
-            .iter()
-            .fold(wanted, |x, &place| x ^ self.slots.get(place));
+        let (places, mut found) = self.places(hash);
+        for place in places {
+            found ^= self.slots.get(place);
+        }
         let agrees = found as u64 & low_mask(self.bits) == 0;
         agrees.then_some((found >> self.bits) as u64)
     }

@@ -202,9 +202,11 @@ impl<F: Fingerprint> Xor<F> {
 
 /// What three slots and one thing more combine to.
 #[inline(always)]
-fn combined<F: Fingerprint>(slots: &[F], places: [u32; 3], more: F) -> F {
-    let xor = |x: F, place: u32| x ^ slots[place as usize];
-    places.into_iter().fold(more, xor)
+fn combined<F: Fingerprint>(slots: &[F], places: [u32; 3], mut sum: F) -> F {
+    for place in places {
+        sum = sum ^ slots[place as usize];
+    }
+    sum
 }
 
 impl<F: Fingerprint> Filter for Xor<F> {
