@@ -87,7 +87,7 @@ pub(crate) fn count<T>(work: impl FnOnce() -> T) -> (T, Used) {
     (result, used)
 }
 
-/// Bytes that `value` held, exactly: those that it gives back, whoever asked for them and whatever other threads do.
+/// Bytes that `value` held: those that it gives back on this thread, whoever asked for them and whatever other threads do.
 pub(crate) fn held_by<T>(value: T) -> usize {
     let before = OWN.get();
     drop(value);

@@ -123,6 +123,7 @@ impl Turn<'_> {
         if self.row.shape.keys == KeyType::U64 {
             self.changes(&mut *subject);
         }
+        // Whoever removes keys holds as much as before.
         let held = heap::held_by(subject);
         self.row.record(Figure::Bits, bits(held));
         if self.row.shape.keys == KeyType::U64 {

@@ -75,7 +75,7 @@ pub(crate) fn contestants() -> Vec<Contestant> {
 fn rival<R: Rival>() -> Contestant {
     let refuse = |fpr| {
         if fpr < R::LEAST_FPR {
-            return Err(format!("its rate is {:.4} %", R::LEAST_FPR * 100.0));
+            return Err(format!("its rate is {:.4} % or more", R::LEAST_FPR * 100.0));
         }
         Ok(())
     };

@@ -10,8 +10,8 @@ pub(crate) fn fastrange(hash: u64, n: u64) -> (u64, u64) {
     ((product >> 64) as u64, product as u64)
 }
 
-/// Mixes all bits of a word; a bijection (the finaliser of SplitMix64). A builder that retries salts its hashes with
-/// `mix64(hash + salt)`.
+/// Mixes all bits of a word; a bijection (the finaliser of SplitMix64). Builders that retry salt their hashes with
+/// `mix64(hash + salt)`, most of them.
 #[inline(always)]
 pub(crate) fn mix64(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -1055,8 +1055,8 @@ class Perfect(Kind):
     def contains(self, h: int) -> bool:
         if self.n == 0:
             return False
-        g = h * self.salt & MASK
-        g ^= g >> 32
+        g = (h ^ h >> 32) * self.salt & MASK
+        g = (g ^ g >> 32) * 0xBF58476D1CE4E5B9 & MASK
         y = scale(scale(g, g), 2**63 + (g >> 1))
         pilot = self.sections[0][scale(y - (y >> 8) + (g >> 8) if self.u else g, self.B)]
         i = scale((g ^ pilot * GOLDEN_RATIO & MASK) * 0x94D049BB133111EB & MASK, self.S)

@@ -16,8 +16,8 @@
 //!
 //! # Build
 //!
-//! The largest bucket comes first. One for which none of the 256 pilots will do takes the first with which a single bucket
-//! no larger is in its way, or that with which the fewest keys are, and those displaced are placed anew, as in a cuckoo
+//! The largest bucket comes first. One for which none of the 256 pilots will do takes the first with which what is in its way is
+//! no larger, or that with which it is the smallest, and those displaced are placed anew, as in a cuckoo
 //! table. Buckets placed last may not be displaced, so that two do not go on displacing each other. An attempt that
 //! displaces too many begins again with another salt.
 //!
@@ -30,8 +30,8 @@
 //! 8/λ bits a key for the pilots, and ⌈log₂ n⌉/99 for the list: at a million keys 2.87 for λ = 3, 2.49 for 3.5 and 2.20 for 4,
 //! which displaces far more: it takes several times as long to build. The least that any such function can have is log₂ e = 1.44.
 //!
-//! A hash is random already, so one multiplication salts it, and one turns it by a pilot: how many lookups wait for memory at
-//! once is how many fit into the processor's window (DESIGN.md).
+//! Two multiplications salt a hash, and one turns it by a pilot: how many lookups wait for memory at once is how many fit into
+//! the processor's window (DESIGN.md).
 //!
 //! # Bibliography
 //!
@@ -85,7 +85,7 @@ const MOST_DISPLACED: u64 = 10;
 /// Buckets that were placed so lately that they stay: one in so many, and at most the others.
 const STAYING_OF: usize = 32;
 const STAYING: usize = 16;
-/// Keys per bucket from which on buckets are uneven: even ones would displace each other for too long.
+/// Keys per bucket above which buckets are uneven: even ones would displace each other for too long.
 const MOST_EVEN: f64 = 3.0;
 /// How often an attempt tells how far it has come, about.
 const TOLD: usize = 64;
@@ -93,12 +93,13 @@ const TOLD: usize = 64;
 const STAYS: u64 = u32::MAX as u64;
 const PILOTS: std::ops::RangeInclusive<u8> = 0..=255;
 
-/// A hash under a salt, which is odd: other hashes are others under it. The upper half depends on all bits, and the lower half
-/// has its share of them.
+/// A hash under a salt, which is odd: other hashes are others under it. Numbers in a row would come as evenly as they are from a
+/// single multiplication, to buckets that are all alike, and alike they are hard to place. So what is multiplied is folded, and
+/// multiplied again.
 #[inline(always)]
 fn salt_with(salt: u64, hash: u64) -> u64 {
-    let product = hash.wrapping_mul(salt);
-    product ^ product >> 32
+    let product = (hash ^ hash >> 32).wrapping_mul(salt);
+    (product ^ product >> 32).wrapping_mul(0xBF58_476D_1CE4_E5B9)
 }
 
 impl Shape {
@@ -426,8 +427,8 @@ impl<'a> Placing<'a> {
         })
     }
 
-    /// The pilot with which the buckets in the way are the smallest, counted by the squares of their sizes, or the first at
-    /// which one is in the way that is no larger. Where to start differs from one time to the next.
+    /// The pilot with which the buckets in the way are the smallest, counted by the squares of their sizes, or the first with
+    /// which they count no more than this one. Where to start differs from one time to the next.
     fn cheapest_pilot(&mut self, bucket: u32, start: u64) -> Option<u8> {
         let start = mix64(start) as u8;
         let keys = self.keys(bucket);
@@ -581,6 +582,17 @@ mod tests {
                 let total: u64 = (0..sets).map(took).sum();
                 let mean = total as f64 / sets as f64;
                 assert!(mean <= 1.3, "{n} keys, buckets of {bucket}: {mean}");
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_in_a_row_take_few_attempts_too() {
+        for shift in [0, 8, 16, 24, 32, 40, 48] {
+            for bucket in [3.0, 3.5] {
+                let hashes: Vec<u64> = (0..20_000).map(|i: u64| i << shift).collect();
+                let took = attempts(&build(&hashes, bucket).0);
+                assert!(took <= 3, "times 2^{shift}, buckets of {bucket}: {took}");
             }
         }
     }
