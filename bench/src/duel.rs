@@ -62,10 +62,6 @@ struct Built {
     used: heap::Used,
 }
 
-fn bits(bytes: usize, n: usize) -> f64 {
-    bytes as f64 * 8.0 / n as f64
-}
-
 impl Duel<'_> {
     fn asks(&self, figures: &[Figure]) -> bool {
         figures.iter().any(|figure| self.figures.contains(figure))
@@ -95,8 +91,11 @@ impl Duel<'_> {
             self.lookups(&keys, &subjects, &mut rows)?;
             for (row, built) in rows.iter_mut().zip(subjects) {
                 let held = heap::held_by(built.subject);
-                row.record(Figure::Bits, bits(held, n));
-                row.record(Figure::Peak, bits(built.used.peak.max(held), n));
+                row.record(Figure::Bits, heap::bits_per_key(held, n));
+                row.record(
+                    Figure::Peak,
+                    heap::bits_per_key(built.used.peak.max(held), n),
+                );
             }
             self.fills(&keys, &mut rows)?;
         }
@@ -360,6 +359,11 @@ mod tests {
             ] {
                 assert_eq!(samples(figure), 2, "{}", figure.name());
             }
+            let Samples(bits) = &row.figures[&Figure::Bits];
+            assert!(
+                bits.iter().all(|bits| (5.0..20.0).contains(bits)),
+                "{bits:?}"
+            );
             let times = row.figures.iter().filter(|(f, _)| f.unit() == "ns");
             for (figure, Samples(samples)) in times {
                 assert!(samples.iter().all(|ns| *ns > 0.0), "{}", figure.name());

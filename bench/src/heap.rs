@@ -75,6 +75,11 @@ pub(crate) struct Used {
     pub(crate) peak: usize,
 }
 
+/// Bits for each of so many keys.
+pub(crate) fn bits_per_key(bytes: usize, n: usize) -> f64 {
+    bytes as f64 * 8.0 / n as f64
+}
+
 /// Runs `work` and counts the heap it uses.
 pub(crate) fn count<T>(work: impl FnOnce() -> T) -> (T, Used) {
     let before = LIVE.load(Relaxed);

@@ -114,7 +114,7 @@ impl Turn<'_> {
         };
         let ((built, ns), used) = heap::count(|| timed(clock, n, build));
         let mut subject = built?;
-        let bits = |bytes: usize| bytes as f64 * 8.0 / n as f64;
+        let bits = |bytes| heap::bits_per_key(bytes, n);
         self.row.record(Figure::Build, ns);
         if let Some(expected) = subject.expected_fpr() {
             self.row.record(Figure::Expected, expected);

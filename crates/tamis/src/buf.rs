@@ -16,12 +16,8 @@
 //! This is one of the crate's two rooms for `unsafe` (the other is `simd`).
 #![allow(
     unsafe_code,
-    reason = "room for unsafe 1 of 2: raw allocation, views of lent bytes, and reads at places that are inside"
+    reason = "room for unsafe 1 of 2: raw allocation, and views of lent bytes"
 )]
-
-mod table;
-
-pub(crate) use table::{Run, Segments, Table, TableMut, half_range, places};
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::borrow::Cow;

@@ -49,13 +49,13 @@ use std::ops::{BitAnd, BitOr, Not};
 use crate::bits::fastrange;
 use crate::bloom::BitWords;
 use crate::bloom::blocked::halve_blocks;
-use crate::buf::{Buf, Table, TableMut, Word, half_range};
+use crate::buf::{Buf, Word};
 use crate::config::Config;
 use crate::error::{BuildError, BuildErrorKind, DecodeError, Full, MergeError};
 use crate::filter::{Filter, Insert, Kind, Merge};
 use crate::format::{Decoder, Encoder};
 use crate::math;
-use crate::simd::{self, Bits, Op, Single};
+use crate::simd::{self, Bits, Op, Single, Table, TableMut, half_range};
 
 /// Lanes in a block, and bits that a key sets.
 pub(crate) const LANES: usize = 8;

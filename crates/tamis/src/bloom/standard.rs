@@ -42,13 +42,13 @@
 use crate::bits::fastrange;
 use crate::bloom::sieve::{self, Cells, Sieve};
 use crate::bloom::{BitWords, positions, remix};
-use crate::buf::{Buf, Table, TableMut};
+use crate::buf::Buf;
 use crate::config::{Config, Param};
 use crate::error::{BuildError, BuildErrorKind, DecodeError, Full, MergeError, NoMemory};
 use crate::filter::{Filter, Insert, Kind, Merge};
 use crate::format::{Decoder, Encoder};
 use crate::math;
-use crate::simd::{self, Bits, Op};
+use crate::simd::{self, Bits, Op, Table, TableMut};
 
 /// The classic Bloom filter: `k` bits anywhere in an array of `m`. Insert, merge, size estimate.
 ///

@@ -66,14 +66,14 @@ mod solve;
 use std::ops::BitXor;
 
 use crate::bits::{fastrange, mix64};
-use crate::buf::{Buf, Run, Segments, Table, Word, places};
+use crate::buf::{Buf, Word};
 use crate::config::{Config, Param};
 use crate::error::{BuildError, DecodeError};
 use crate::filter::{Filter, Kind};
 use crate::format::{Decoder, Encoder};
 use crate::math;
 use crate::peel::shards::multiple;
-use crate::simd::{self, Probe};
+use crate::simd::{self, Probe, Run, Segments, Table, places};
 pub(super) use solve::Keys;
 use solve::MOST_KEYS;
 

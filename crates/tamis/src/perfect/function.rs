@@ -44,12 +44,13 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::bits::{fastrange, low_mask, mix64};
-use crate::buf::{Buf, Table};
+use crate::buf::Buf;
 use crate::config::{Config, Tally};
 use crate::error::{BuildError, BuildErrorKind, DecodeError, NoMemory};
 use crate::format::{Decoder, Encoder};
 use crate::packed::{Packed, View};
 use crate::peel::dedup;
+use crate::simd::Table;
 
 /// A function from hashes to numbers, of which those that it was built from have one each.
 #[derive(Clone, Debug)]
@@ -332,7 +333,7 @@ struct Placing<'a> {
     staying: [u32; STAYING],
     stayers: usize,
     placed: usize,
-    /// The slots of the bucket at hand.
+    /// Room for the slots of the bucket at hand.
     slots: Vec<u64>,
 }
 
@@ -466,7 +467,7 @@ impl<'a> Placing<'a> {
         size * size
     }
 
-    /// Whether the keys of a bucket have different slots, which are left in `slots`.
+    /// Whether the keys of a bucket have different slots.
     fn are_apart(&mut self, bucket: u32, pilot: u8) -> bool {
         let (shape, keys) = (self.shape, self.keys(bucket));
         self.slots.clear();

@@ -1,4 +1,5 @@
-//! Everything that depends on the processor: run-time dispatch, prefetch, batches, and hand-written kernels.
+//! Everything that depends on the processor: run-time dispatch, prefetch, batches, hand-written kernels, and reads without a
+//! check that would fill its window.
 //!
 //! A build without `target-cpu` runs on any processor of its architecture, and still uses AVX2, BMI2 and AVX-512 where they are:
 //! [`dispatch`] runs an [`Op`] inside a function compiled for them, into which the whole operation is inlined. A batch
@@ -10,18 +11,20 @@
 //! This is one of the crate's two rooms for `unsafe` (the other is `buf`).
 #![allow(
     unsafe_code,
-    reason = "room for unsafe 2 of 2: prefetch, target features, kernels"
+    reason = "room for unsafe 2 of 2: prefetch, target features, kernels, and reads at places that are inside"
 )]
 
 mod bits;
 mod fields;
 mod gap;
 mod parity;
+mod table;
 
 pub(crate) use bits::{Bits, Portable};
 pub(crate) use fields::Fields;
 pub(crate) use gap::Gap;
 pub(crate) use parity::COLUMNS;
+pub(crate) use table::{Run, Segments, Table, TableMut, half_range, places};
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
