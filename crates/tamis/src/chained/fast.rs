@@ -71,7 +71,7 @@ impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
     };
     const HEADER: u64 = Self::SHAPE.header() as u64;
     /// By the number of slots: width, and how many are longer. No more slots than this are looked at here.
-    const WIDTHS: &'static [[u8; 2]; 256] = &{
+    pub(super) const WIDTHS: &'static [[u8; 2]; 256] = &{
         let mut table = [[0; 2]; 256];
         let mut slots = 0;
         while slots < 193 && slots <= Self::SHAPE.array() {

@@ -6,6 +6,7 @@
 //! kilobytes instead, with fingerprints of one width.
 
 mod block;
+mod eight;
 mod fast;
 mod rank_indexed;
 pub mod tinyset;

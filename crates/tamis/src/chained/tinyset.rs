@@ -97,6 +97,7 @@
 //!   two sizes, the counter that is not there. Removal differs: the paper's lets a bit of every longer slot match always.
 
 use super::block::{CAP, MOST_CHAINS, Shape, Slot, interleave, prefix};
+use super::eight;
 use super::fast::Default as Usual;
 use crate::bits::fastrange;
 use crate::buf::Buf;
@@ -488,9 +489,9 @@ impl<B: Bits, const N: usize, const REMOVABLE: bool, const USUAL: bool> simd::Pr
 #[inline(always)]
 fn prefetch<const N: usize>(blocks: &[[u8; N]], hash: u64) {
     let block = fastrange(hash, blocks.len() as u64).0 as usize;
-    simd::prefetch(blocks, block);
+    simd::prefetch_near(blocks, block);
     if N > 64 {
-        simd::prefetch(blocks.as_flattened(), block * N + 64);
+        simd::prefetch_near(blocks.as_flattened(), block * N + 64);
     }
 }
 
@@ -526,6 +527,9 @@ impl<const REMOVABLE: bool, const USUAL: bool> Op for Lookups<'_, REMOVABLE, USU
             hashes,
             out,
         } = self;
+        if B::VECTOR && USUAL && eight::suits(filter.block, filter.blocks) {
+            return eight::look_up::<B, REMOVABLE>(bits, filter.cells(), hashes, out);
+        }
         let bytes = filter.size_in_bytes();
         sized!(filter.block, N => {
             let reader = filter.reader::<B, N, USUAL>(bits);

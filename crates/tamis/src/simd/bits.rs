@@ -6,6 +6,7 @@
 //! AVX2 as well, and [`Portable`] answers the same by arithmetic. [`Avx512`] is [`Bmi2`] and compares [`Fields`] in a vector
 //! besides.
 
+use super::chains::{Answers, Cut, Eight};
 use super::fields::{Compared, Fields};
 use super::gap::Gap;
 use super::parity;
@@ -26,6 +27,12 @@ pub(crate) trait Bits: Copy {
     #[inline(always)]
     fn compare<const N: usize>(self, block: &[u8; N], fields: Fields, number: u64) -> Compared {
         fields.compare(block, number)
+    }
+
+    /// Looks for eight keys in blocks of chains, as far as that is done in vectors.
+    #[inline(always)]
+    fn look_up(self, _blocks: &[[u8; 64]], _keys: &Eight, _cut: &Cut) -> Answers {
+        Eight::unsure()
     }
 
     /// Rewrites a block so that one more field is in it.
@@ -150,6 +157,12 @@ impl Bits for Avx512 {
     #[inline(always)]
     fn open<const N: usize>(self, block: &mut [u8; N], gap: Gap<'_>) {
         Bmi2(()).open(block, gap);
+    }
+
+    #[inline(always)]
+    fn look_up(self, blocks: &[[u8; 64]], keys: &Eight, cut: &Cut) -> Answers {
+        // SAFETY: an `Avx512` is only made where the processor has all that `Level::V4` names.
+        unsafe { keys.look_up_avx512(blocks, cut) }
     }
 
     #[inline(always)]

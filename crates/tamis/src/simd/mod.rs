@@ -15,12 +15,14 @@
 )]
 
 mod bits;
+mod chains;
 mod fields;
 mod gap;
 mod parity;
 mod table;
 
 pub(crate) use bits::{Bits, Portable};
+pub(crate) use chains::{Cut, Eight};
 pub(crate) use fields::Fields;
 pub(crate) use gap::Gap;
 pub(crate) use parity::COLUMNS;
@@ -35,7 +37,8 @@ pub(crate) enum Level {
     Portable = 1,
     /// x86-64-v3: AVX2, BMI1, BMI2, LZCNT, POPCNT, FMA.
     V3 = 2,
-    /// x86-64-v4 with byte permutations: V3 and AVX-512 F, BW, CD, DQ, VL and VBMI; Ice Lake, Zen 4 and later.
+    /// x86-64-v4 with permutations and shifts of bytes, and counts of ones: V3 and AVX-512 F, BW, CD, DQ, VL, VBMI, VBMI2
+    /// and VPOPCNTDQ; Ice Lake, Zen 4 and later.
     V4 = 3,
 }
 
@@ -73,7 +76,9 @@ fn best() -> Level {
             && is_x86_feature_detected!("avx512cd")
             && is_x86_feature_detected!("avx512dq")
             && is_x86_feature_detected!("avx512vl")
-            && is_x86_feature_detected!("avx512vbmi");
+            && is_x86_feature_detected!("avx512vbmi")
+            && is_x86_feature_detected!("avx512vbmi2")
+            && is_x86_feature_detected!("avx512vpopcntdq");
         return if v4 { Level::V4 } else { Level::V3 };
     }
     Level::Portable
@@ -114,7 +119,8 @@ pub(crate) fn dispatch<O: Op>(op: O) -> O::Out {
             op.run(bits::Bmi2(()))
         }
         #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt,fma")]
-        #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi")]
+        #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
+        #[target_feature(enable = "avx512vbmi,avx512vbmi2,avx512vpopcntdq")]
         fn v4<O: Op>(op: O) -> O::Out {
             op.run(bits::Avx512(()))
         }
@@ -152,10 +158,31 @@ pub(crate) fn dispatch<O: Op>(op: O) -> O::Out {
 /// Asks for the cache line that holds `slice[index]`; nothing happens out of bounds.
 #[inline(always)]
 pub(crate) fn prefetch<T>(slice: &[T], index: usize) {
+    if size_of_val(slice) < FAR {
+        prefetch_near(slice, index);
+        return;
+    }
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        // SAFETY: a prefetch reads nothing and may be given any address; `wrapping_add` makes no promise about it.
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(slice.as_ptr().wrapping_add(index).cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = index;
+}
+
+/// From this many bytes on, lines are asked for into the second cache and not the first: a core can wait for more of them
+/// there. Whoever is about to branch on a line waits a little longer for it then, and is better off with [`prefetch_near`].
+const FAR: usize = 2 << 20;
+
+/// Asks for the cache line into the first cache, whatever the size of the slice.
+#[inline(always)]
+pub(crate) fn prefetch_near<T>(slice: &[T], index: usize) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a prefetch reads nothing and may be given any address; `wrapping_add` makes no promise about it.
+        // SAFETY: as above.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(slice.as_ptr().wrapping_add(index).cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
@@ -163,7 +190,11 @@ pub(crate) fn prefetch<T>(slice: &[T], index: usize) {
 }
 
 /// How many keys ahead of the probe their lines are asked for.
-pub(crate) const AHEAD: usize = 32;
+pub(crate) const AHEAD: usize = 64;
+
+/// How many keys ahead of those that are placed the hashes themselves are asked for. The processor would do that by itself,
+/// but where it waits for as many lines as it can, the hashes' come last, and everything else after them.
+pub(crate) const HASHES_AHEAD: usize = 128;
 
 /// Below this many bytes a filter sits in the caches close to the core, and prefetching costs more than it hides.
 pub(crate) const PREFETCH_FROM: usize = 256 << 10;
@@ -283,6 +314,7 @@ pub(crate) fn probe_all<P: Probe>(probe: &P, bytes: usize, hashes: &[u64], out: 
     }
     let (early, late) = out.split_at_mut(coming.len());
     for (i, (&next, answer)) in coming.iter().zip(early).enumerate() {
+        prefetch(coming, i + HASHES_AHEAD);
         let next = probe.place(next);
         probe.prefetch(next);
         let place = std::mem::replace(&mut ring[i % AHEAD], next);
@@ -367,8 +399,9 @@ mod tests {
     #[test]
     fn extensions_are_used_where_the_processor_has_them() {
         let has_them = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2");
-        let has_512 =
-            is_x86_feature_detected!("avx512vbmi") && is_x86_feature_detected!("avx512vl");
+        let has_512 = is_x86_feature_detected!("avx512vpopcntdq")
+            && is_x86_feature_detected!("avx512vbmi2")
+            && is_x86_feature_detected!("avx512vl");
         let expected = match (has_them, has_512) {
             (false, _) => Level::Portable,
             (true, false) => Level::V3,
@@ -381,5 +414,6 @@ mod tests {
     fn a_prefetch_may_point_anywhere() {
         prefetch(&[1u8, 2], 0);
         prefetch::<u64>(&[], usize::MAX);
+        prefetch(&vec![0u8; FAR], usize::MAX);
     }
 }

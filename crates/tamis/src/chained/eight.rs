@@ -1,0 +1,310 @@
+//! Lookups of many keys in blocks of the default shape and size: eight at a time where the processor has vectors for it.
+//!
+//! ```text
+//!  hashes   │ 0 … 7 │ 8 … 15 │ …          │ 64 … 71 │ …
+//!             └ looked up by a vector         └ placed, and their lines asked for
+//! ```
+
+use super::fast::Default as Usual;
+use crate::simd::{self, Bits, Cut, Eight};
+
+/// Bytes of a block.
+const BLOCK: usize = 64;
+/// Keys of a vector.
+const LANES: usize = 8;
+/// Vectors whose lines are on their way.
+const GROUPS: usize = simd::AHEAD / LANES;
+
+/// How blocks are cut, for vectors.
+const fn cut<const REMOVABLE: bool>() -> Cut {
+    let mut cut = Cut {
+        short: [0; 128],
+        longer: [0; 128],
+        flags: Usual::<BLOCK, REMOVABLE>::SHAPE.header() - BLOCK as u32,
+    };
+    let mut slots = 0;
+    while slots < 128 {
+        [cut.short[slots], cut.longer[slots]] = Usual::<BLOCK, REMOVABLE>::WIDTHS[slots];
+        slots += 1;
+    }
+    cut
+}
+
+static CUTS: [Cut; 2] = [cut::<false>(), cut::<true>()];
+
+/// Whether blocks of so many bytes, and so many of them, are looked up here.
+pub(super) fn suits(block: u32, blocks: u64) -> bool {
+    block as usize == BLOCK && u32::try_from(blocks).is_ok()
+}
+
+/// Looks up as many hashes as there are answers to write.
+#[inline(always)]
+pub(super) fn look_up<B: Bits, const REMOVABLE: bool>(
+    bits: B,
+    blocks: &[[u8; BLOCK]],
+    hashes: &[u64],
+    out: &mut [bool],
+) {
+    let (groups, few) = hashes.as_chunks::<LANES>();
+    let (answers, last) = out.as_chunks_mut::<LANES>();
+    let mut ring = [Eight::default(); GROUPS];
+    for (slot, hashes) in ring.iter_mut().zip(groups) {
+        *slot = place(blocks, hashes);
+    }
+    let cut = &CUTS[usize::from(REMOVABLE)];
+    for (i, out) in answers.iter_mut().enumerate() {
+        simd::prefetch(groups, i + GROUPS + simd::HASHES_AHEAD / LANES);
+        let slot = &mut ring[i % GROUPS];
+        let keys = *slot;
+        if let Some(hashes) = groups.get(i + GROUPS) {
+            *slot = place(blocks, hashes);
+        }
+        let answers = bits.look_up(blocks, &keys, cut);
+        *out = std::array::from_fn(|lane| answers.found >> lane & 1 == 1);
+        let mut unsure = answers.unsure;
+        while unsure != 0 {
+            let lane = unsure.trailing_zeros() as usize;
+            out[lane] = contains::<B, REMOVABLE>(bits, blocks, groups[i][lane]);
+            unsure &= unsure - 1;
+        }
+    }
+    for (&hash, out) in few.iter().zip(last) {
+        *out = contains::<B, REMOVABLE>(bits, blocks, hash);
+    }
+}
+
+/// Finds where eight keys are, and asks for their lines: [`fastrange`](crate::bits::fastrange) for fewer than 2³² blocks, in halves that vectors
+/// multiply.
+#[inline(always)]
+fn place(blocks: &[[u8; BLOCK]], hashes: &[u64; LANES]) -> Eight {
+    let mut keys = Eight::default();
+    let number = u64::from(blocks.len() as u32);
+    for (lane, &hash) in hashes.iter().enumerate() {
+        let low = (hash & u64::from(u32::MAX)) * number;
+        let high = (hash >> 32) * number + (low >> 32);
+        keys.block[lane] = high >> 32;
+        keys.rest[lane] = high << 32 | low & u64::from(u32::MAX);
+    }
+    for block in keys.block {
+        simd::prefetch(blocks, block as usize);
+    }
+    keys
+}
+
+/// Looks up one.
+#[inline(never)]
+fn contains<B: Bits, const REMOVABLE: bool>(bits: B, blocks: &[[u8; BLOCK]], hash: u64) -> bool {
+    let (block, chain, remainder) = Usual::<BLOCK, REMOVABLE>::place(hash, blocks.len() as u64);
+    Usual::<BLOCK, REMOVABLE>::contains(bits, &blocks[block], chain, remainder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bits::mix64;
+    use crate::simd::{Op, Portable, dispatch};
+
+    /// The way that vectors go through this file, on any processor: every key is left to the plain code.
+    #[derive(Clone, Copy)]
+    struct AsVector;
+    impl Bits for AsVector {
+        fn one(self, word: u64, number: u64) -> u64 {
+            Portable.one(word, number)
+        }
+        fn gather(self, word: u64, mask: u64) -> u64 {
+            Portable.gather(word, mask)
+        }
+    }
+
+    struct LookUp<'a, const REMOVABLE: bool>(&'a [[u8; BLOCK]], &'a [u64]);
+    impl<const REMOVABLE: bool> Op for LookUp<'_, REMOVABLE> {
+        type Out = Vec<bool>;
+        #[inline(always)]
+        fn run<B: Bits>(self, bits: B) -> Vec<bool> {
+            let mut out = vec![false; self.1.len()];
+            look_up::<B, REMOVABLE>(bits, self.0, self.1, &mut out);
+            out
+        }
+    }
+
+    /// What the plain code, slot by slot, says of every hash.
+    fn plainly<const REMOVABLE: bool>(blocks: &[[u8; BLOCK]], hashes: &[u64]) -> Vec<bool> {
+        let shape = Usual::<BLOCK, REMOVABLE>::SHAPE;
+        let plain = |&hash: &u64| {
+            let (block, chain, rest) = Usual::<BLOCK, REMOVABLE>::place(hash, blocks.len() as u64);
+            shape.count(&blocks[block], chain, rest) > 0
+        };
+        hashes.iter().map(plain).collect()
+    }
+
+    fn agree<const REMOVABLE: bool>(blocks: &[[u8; BLOCK]], hashes: &[u64], what: &str) -> usize {
+        let plain = plainly::<REMOVABLE>(blocks, hashes);
+        let by_vector = dispatch(LookUp::<REMOVABLE>(blocks, hashes));
+        assert_eq!(by_vector, plain, "{what}");
+        let left_over = LookUp::<REMOVABLE>(blocks, hashes).run(AsVector);
+        assert_eq!(left_over, plain, "{what}");
+        plain.iter().filter(|&&found| found).count()
+    }
+
+    /// Blocks of every load up to the fullest, and after removals.
+    fn filled_blocks_agree<const REMOVABLE: bool>() {
+        let shape = Usual::<BLOCK, REMOVABLE>::SHAPE;
+        let mut found = 0;
+        for (round, &number) in [1, 2, 7, 100].iter().enumerate() {
+            let mut blocks = vec![[0; BLOCK]; number];
+            let mut members = Vec::new();
+            let draw = |i: u64| mix64(i ^ (round as u64) << 40);
+            for i in 0..160 * number as u64 {
+                let hash = draw(i);
+                let (block, chain, rest) = Usual::<BLOCK, REMOVABLE>::place(hash, number as u64);
+                let Some(next) = shape.inserted(&blocks[block], chain, rest) else {
+                    continue;
+                };
+                blocks[block] = next;
+                members.push(hash);
+                if REMOVABLE && i % 7 == 3 {
+                    let gone = members.swap_remove(draw(!i) as usize % members.len());
+                    let (block, chain, rest) =
+                        Usual::<BLOCK, REMOVABLE>::place(gone, number as u64);
+                    blocks[block] = shape
+                        .removed(&blocks[block], chain, rest)
+                        .expect("a member");
+                }
+                if i % (3 * number as u64) == 0 {
+                    let absent = (0..200).map(|j| draw(i << 20 | j | 1 << 60));
+                    let hashes: Vec<u64> = members.iter().copied().chain(absent).collect();
+                    found += agree::<REMOVABLE>(&blocks, &hashes, &format!("{number} blocks, {i}"));
+                }
+            }
+        }
+        assert!(found > 10_000, "{found}");
+    }
+
+    #[test]
+    fn vectors_find_what_the_plain_code_finds() {
+        filled_blocks_agree::<false>();
+        filled_blocks_agree::<true>();
+    }
+
+    /// Bits at random, denser and sparser. Where they are a block, all agree; where they are none, which no file gets past,
+    /// nothing panics.
+    fn random_images_agree<const REMOVABLE: bool>() {
+        let shape = Usual::<BLOCK, REMOVABLE>::SHAPE;
+        let (mut sound, mut others) = (0, 0);
+        for i in 0..6000u64 {
+            let mut block = [0; BLOCK];
+            for (j, word) in block.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+                let draw = |k: u64| mix64(i << 16 | (j as u64) << 8 | k);
+                let bits = match mix64(i << 3 | j as u64) % 5 {
+                    0 => draw(0) & draw(1) & draw(2),
+                    1 => draw(0) & draw(1),
+                    2 => draw(0) | draw(1),
+                    _ => draw(0),
+                };
+                *word = bits.to_le_bytes();
+            }
+            if i % 4 == 3 {
+                let end = 8 + mix64(!i) as usize % (BLOCK - 8);
+                block[end..].fill(0);
+            }
+            if REMOVABLE && i % 4 == 1 {
+                block[BLOCK / 8] &= !3 | i as u8 & 1;
+            }
+            // Every chain, with fingerprints that meet what is there as often as not.
+            let hashes: Vec<u64> = (0..64)
+                .map(|chain| chain << 58 | (mix64(i ^ chain) >> 6 & [u64::MAX, 0][i as usize % 2]))
+                .collect();
+            let is_block = shape.layout(&block).is_some();
+            if is_block {
+                agree::<REMOVABLE>(&[block], &hashes, &format!("{block:?}"));
+            } else {
+                let any = dispatch(LookUp::<REMOVABLE>(&[block], &hashes));
+                assert_eq!(any.len(), 64);
+            }
+            (sound, others) = (sound + u32::from(is_block), others + u32::from(!is_block));
+        }
+        assert!(sound > 300 && others > 300, "{sound} and {others}");
+    }
+
+    #[test]
+    fn bits_at_random_are_read_alike() {
+        random_images_agree::<false>();
+        random_images_agree::<true>();
+    }
+
+    #[test]
+    fn the_first_and_the_last_of_few_keys_have_their_answers() {
+        let blocks = vec![[0; BLOCK]; 3];
+        let shape = Usual::<BLOCK, false>::SHAPE;
+        for len in 0..200usize {
+            let hashes: Vec<u64> = (0..len as u64).map(mix64).collect();
+            let mut blocks = blocks.clone();
+            for &hash in [hashes.first(), hashes.last()].into_iter().flatten() {
+                let (block, chain, rest) = Usual::<BLOCK, false>::place(hash, 3);
+                blocks[block] = shape.inserted(&blocks[block], chain, rest).expect("room");
+            }
+            assert!(agree::<false>(&blocks, &hashes, &format!("{len} keys")) >= len.min(2));
+        }
+    }
+
+    /// What vectors leave to others, of a filter at its load.
+    struct Unsure<'a>(&'a [[u8; BLOCK]], &'a [u64]);
+    impl Op for Unsure<'_> {
+        type Out = Option<u32>;
+        #[inline(always)]
+        fn run<B: Bits>(self, bits: B) -> Option<u32> {
+            let groups = self.1.as_chunks().0.iter();
+            let unsure = groups.map(|hashes| {
+                let answers = bits.look_up(self.0, &place(self.0, hashes), &CUTS[0]);
+                assert_eq!(answers.found & answers.unsure, 0);
+                answers.unsure.count_ones()
+            });
+            B::VECTOR.then(|| unsure.sum())
+        }
+    }
+
+    #[test]
+    fn few_keys_are_left_to_others() {
+        let shape = Usual::<BLOCK, false>::SHAPE;
+        // Keys a block at 1 %, 2⁻⁸ and 0.01 %.
+        for load in [57, 49, 29] {
+            let mut blocks = vec![[0; BLOCK]; 100];
+            let hashes: Vec<u64> = (0..100 * load).map(mix64).collect();
+            for &hash in &hashes {
+                let (block, chain, rest) = Usual::<BLOCK, false>::place(hash, 100);
+                blocks[block] = shape.inserted(&blocks[block], chain, rest).expect("room");
+            }
+            match dispatch(Unsure(&blocks, &hashes)) {
+                Some(unsure) => assert!(u64::from(unsure) < 5 * load, "{unsure} at {load}"),
+                None => assert_eq!(
+                    Portable.look_up(&blocks, &Eight::default(), &CUTS[0]),
+                    Eight::unsure()
+                ),
+            }
+        }
+    }
+
+    #[test]
+    fn places_are_those_of_single_lookups() {
+        for number in [1usize, 2, 3, 1000, 65_537] {
+            let blocks = vec![[0; BLOCK]; number];
+            let ends = [
+                0,
+                1,
+                u64::MAX,
+                u64::from(u32::MAX),
+                1 << 32,
+                1 << 63,
+                !0 << 32,
+                7,
+            ];
+            for hashes in [ends, std::array::from_fn(|i| mix64(i as u64))] {
+                let keys = place(&blocks, &hashes);
+                for lane in 0..LANES {
+                    let expected = crate::bits::fastrange(hashes[lane], number as u64);
+                    assert_eq!((keys.block[lane], keys.rest[lane]), expected);
+                }
+            }
+        }
+    }
+}
