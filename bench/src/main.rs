@@ -33,7 +33,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::clock::Clock;
 use crate::duel::{Duel, Side};
-use crate::figures::{Run, Shape};
+use crate::figures::{Figure, Run, Shape};
 use crate::keys::KeyType;
 use crate::plan::{Matrix, Named, Plan};
 use crate::subject::Contestant;
@@ -77,6 +77,21 @@ enum Command {
         /// Judge a run that `run --json` wrote, instead of measuring.
         #[arg(long)]
         json: Option<PathBuf>,
+    },
+    /// Let filters meet in turns of some milliseconds: the times of each, and how many times the first one's they are.
+    Duel {
+        /// Who meets, by the names of `list`.
+        #[arg(required = true, num_args = 2..)]
+        names: Vec<String>,
+        /// Number of keys.
+        #[arg(long, default_value_t = 10_000_000)]
+        n: usize,
+        /// False-positive rate.
+        #[arg(long, default_value_t = targets::EIGHT_BITS)]
+        fpr: f64,
+        /// Rounds to take.
+        #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
+        rounds: u16,
     },
     /// Make a page of a run that `run --json` wrote.
     Report {
@@ -187,6 +202,12 @@ fn main() -> ExitCode {
             kinds,
             json,
         } => check_targets(rounds.into(), &kinds, json.as_deref()),
+        Command::Duel {
+            names,
+            n,
+            fpr,
+            rounds,
+        } => let_meet(&names, n, fpr, rounds.into()),
         Command::Report {
             run,
             other,
@@ -410,6 +431,50 @@ fn check_targets(
     };
     say(&text)?;
     Ok(ExitCode::from(u8::from(missed > 0)))
+}
+
+/// Lets filters meet and prints what each took.
+fn let_meet(
+    names: &[String],
+    n: usize,
+    fpr: f64,
+    rounds: usize,
+) -> Result<ExitCode, Box<dyn Error>> {
+    let named = Named {
+        sizes: vec![n],
+        rates: vec![fpr],
+        ..Named::default()
+    };
+    plan::refuse(&plan::tasks(Matrix::Default, &named))?;
+    let all = subject::all();
+    let keys = KeyType::U64;
+    let mut sides = Vec::new();
+    for name in names {
+        let unknown = || format!("nobody is called `{name}`; `tamis-bench list` has the names");
+        let contestant = all.iter().find(|c| c.name == name).ok_or_else(unknown)?;
+        if sides.iter().any(|s: &Side<'_>| s.contestant.name == name) {
+            return Err(format!("`{name}` cannot meet itself").into());
+        }
+        let shape = Shape { n, fpr, keys };
+        sides.push(Side { contestant, shape });
+    }
+    let mut figures = [Figure::SINGLE, Figure::BATCH].concat();
+    figures.extend([Figure::Build, Figure::Limit]);
+    if sides.iter().all(|s| s.contestant.insert.empty().is_some()) {
+        figures.extend([Figure::Insert, Figure::InsertBatch]);
+    }
+    let duel = Duel {
+        sides,
+        figures,
+        threads: 1,
+        clock: Clock::Cpu,
+        samples: duel::SAMPLES,
+    };
+    progress(&names.join(" and "));
+    let run = duel.play(rounds);
+    progress("");
+    say(&report::quotients(&run?))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Lets those meet whom each target speaks of; targets of the same ones and the same clock share a duel, and one that

@@ -152,6 +152,42 @@ fn table(rows: &[&Row]) -> String {
     text
 }
 
+/// A duel: a line for each figure, with what every side took and how many times the first one's that is.
+pub(crate) fn quotients(run: &Run) -> String {
+    let Some((first, others)) = run.rows.split_first() else {
+        return String::new();
+    };
+    let width = |row: &Row| row.subject.chars().count().max(9);
+    let mut text = format!("{}\n{:18}", first.shape, "");
+    for row in &run.rows {
+        text += &format!("  {:>1$}", row.subject, width(row));
+    }
+    for row in others {
+        text += &format!("  {:<18}", format!("{} ×", row.subject));
+    }
+    text += "\n";
+    for figure in Figure::ALL {
+        let Some(ours) = first.figures.get(&figure) else {
+            continue;
+        };
+        let name = format!("{}, {}", figure.name().replace('_', " "), figure.unit());
+        let mut line = format!("{name:18}");
+        for row in &run.rows {
+            line += &format!("  {:>1$}", number(row, figure, 2), width(row));
+        }
+        for row in others {
+            let times = row.figures.get(&figure).map(|theirs| theirs.over(ours));
+            let times = times.map_or("-".into(), |times| {
+                let (low, high) = times.range();
+                format!("{:.2} ({low:.2}-{high:.2})", times.median())
+            });
+            line += &format!("  {times:<18}");
+        }
+        text += &format!("{}\n", line.trim_end());
+    }
+    text + "×: times the first one's, in the median over turns, with p10 and p90; more than 1 is more than the first.\n"
+}
+
 /// What parts a column from the one before it: more between groups.
 fn gap(column: &Column) -> &'static str {
     if column.group.is_empty() {
