@@ -28,7 +28,8 @@
 //! Buckets are filled from the left to the right, and each from its last start to its first. When an equation contradicts
 //! those before, the bucket is closed there: the threshold becomes the least that bumps the key, and the equations of
 //! others that it bumps are taken out again, which is easy, as they came last. So the building cannot fail; a layer that
-//! turns out badly only bumps more.
+//! turns out badly only bumps more. A row passes many slots before it finds one that is free; it does so four at a time
+//! (`groups.rs`).
 //!
 //! Large layers are built in shards of a million slots. Where one ends, a whole bucket is bumped, so that no row reaches into
 //! the next one. A lookup does not know of that: to it a layer is one table.
@@ -61,6 +62,7 @@ use crate::format::{Decoder, Encoder};
 use crate::math;
 use crate::peel::shards::{Shards, mixed, multiple};
 use crate::peel::{dedup, in_parallel};
+use crate::ribbon::groups::Groups;
 use crate::ribbon::{
     BLOCK, Band, Failure, MOST_COLUMNS, MOST_SHARDS, Number, Placed, Rate, Row, Shape, in_order,
 };
@@ -296,40 +298,59 @@ impl Layer {
     }
 }
 
-/// Places the equations of a bucket's keys, which are in the order of their starts, and returns the code of the bucket's
-/// threshold and how many keys from the first on it bumps. `slots` is for its own use.
-#[inline(always)]
-pub(super) fn fill_bucket<K: Copy, N: Number>(
-    band: &mut Band<u64, N>,
-    slots: &mut Vec<Option<usize>>,
-    keys: &[K],
-    start: impl Fn(K) -> u64,
-    equation: impl Fn(K) -> (u64, N),
-) -> (u8, usize) {
-    // Where the equations went, the last start's first; nowhere where one is implied by others.
-    slots.clear();
-    let mut closed = None;
-    for &key in keys.iter().rev() {
-        let (row, result) = equation(key);
-        match band.insert(start(key), row, result) {
-            Placed::Slot(slot) => slots.push(Some(slot)),
-            Placed::Implied => slots.push(None),
-            Placed::Conflict => {
-                closed = Some(start(key) % BUCKET);
-                break;
+/// A band that is filled bucket by bucket.
+pub(super) struct Buckets<N> {
+    pub(super) band: Band<u64, N>,
+    groups: Groups<N>,
+    /// Where the equations of a bucket went, the last start's first; nowhere where one is implied by others.
+    slots: Vec<Option<usize>>,
+}
+
+impl<N: Number> Buckets<N> {
+    pub(super) fn new(slots: u64) -> Result<Buckets<N>, NoMemory> {
+        Ok(Buckets {
+            band: Band::new(slots)?,
+            groups: Groups::new(),
+            slots: Vec::new(),
+        })
+    }
+
+    /// Places the equations of a bucket's keys, which are in the order of their starts, and returns the code of the
+    /// bucket's threshold and how many keys from the first on it bumps.
+    #[inline(always)]
+    pub(super) fn fill<K: Copy>(
+        &mut self,
+        bucket: u64,
+        keys: &[K],
+        start: impl Fn(K) -> u64,
+        equation: impl Fn(K) -> (u64, N),
+    ) -> (u8, usize) {
+        let (band, slots) = (&mut self.band, &mut self.slots);
+        slots.clear();
+        self.groups.begin(band, (bucket * BUCKET) as usize);
+        let mut closed = None;
+        for &key in keys.iter().rev() {
+            let (row, result) = equation(key);
+            match self.groups.insert(band, start(key), row, result) {
+                Placed::Slot(slot) => slots.push(Some(slot)),
+                Placed::Implied => slots.push(None),
+                Placed::Conflict => {
+                    closed = Some(start(key) % BUCKET);
+                    break;
+                }
             }
         }
+        let Some(closed) = closed else { return (0, 0) };
+        let bumps = |code: &usize| u64::from(THRESHOLDS[*code]) > closed;
+        let code = (1..4).find(bumps).unwrap_or(usize::from(BUMPS_ALL));
+        let below = u64::from(THRESHOLDS[code]);
+        let bumps = keys.partition_point(|&key| start(key) % BUCKET < below);
+        for slot in slots.drain(..).skip(keys.len() - bumps).flatten() {
+            band.rows[slot] = 0;
+            band.results[slot] = N::ZERO;
+        }
+        (code as u8, bumps)
     }
-    let Some(closed) = closed else { return (0, 0) };
-    let bumps = |code: &usize| u64::from(THRESHOLDS[*code]) > closed;
-    let code = (1..4).find(bumps).unwrap_or(usize::from(BUMPS_ALL));
-    let below = u64::from(THRESHOLDS[code]);
-    let bumps = keys.partition_point(|&key| start(key) % BUCKET < below);
-    for slot in slots.drain(..).skip(keys.len() - bumps).flatten() {
-        band.rows[slot] = 0;
-        band.results[slot] = N::ZERO;
-    }
-    (code as u8, bumps)
 }
 
 /// What the two bits of a bucket stand for. One that is not there bumps all.
@@ -369,21 +390,20 @@ impl simd::Op for Fill<'_> {
         let (shape, starts) = (self.shape, self.starts);
         // Shard and start in it are those of the layer's start: `range(g, a·b)` is `range(g, a)·b + range(rest(g, a), b)`.
         let start = |multiple| fastrange(fastrange(multiple, self.shards).1, starts).0;
-        let mut band = Band::<u64, u32>::new(shape.slots())?;
+        let mut filled = Buckets::new(shape.slots())?;
         let mut codes = vec![0; starts.div_ceil(BUCKET) as usize];
         let mut bumped = Vec::new();
-        let mut slots = Vec::new();
         let closed = codes.len() - usize::from(!self.is_last);
         codes[closed..].fill(BUMPS_ALL);
         in_order(self.runs, starts, multiple, start, |mut stretch| {
             while let Some(&first) = stretch.first() {
-                let bucket = (start(first) / BUCKET) as usize;
+                let bucket = start(first) / BUCKET;
                 let end = stretch
                     .iter()
-                    .take_while(|&&hash| (start(hash) / BUCKET) as usize == bucket);
+                    .take_while(|&&hash| start(hash) / BUCKET == bucket);
                 let (hashes, rest) = stretch.split_at(end.count());
                 stretch = rest;
-                if bucket >= closed {
+                if bucket as usize >= closed {
                     bumped.extend_from_slice(hashes);
                     continue;
                 }
@@ -391,13 +411,13 @@ impl simd::Op for Fill<'_> {
                     let (row, result) = equation(multiple);
                     (row, result & shape.kept())
                 };
-                let (code, bumps) = fill_bucket(&mut band, &mut slots, hashes, start, equation);
+                let (code, bumps) = filled.fill(bucket, hashes, start, equation);
                 bumped.extend_from_slice(&hashes[..bumps]);
-                codes[bucket] = code;
+                codes[bucket as usize] = code;
             }
             Ok(())
         })?;
-        band.solve(&shape, self.words);
+        filled.band.solve(&shape, self.words);
         Ok(Filled { codes, bumped })
     }
 }

@@ -64,6 +64,7 @@
 //!   2022: bumping, and homogeneous ribbons in theory.
 
 mod bumped;
+mod groups;
 mod homogeneous;
 mod lookup;
 mod retrieval;
@@ -645,6 +646,7 @@ fn sort(hashes: &[u64], sorted: &mut [u64], place: impl Fn(u64) -> usize) {
 }
 
 /// Where a row went.
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Placed {
     /// To this slot.
     Slot(usize),

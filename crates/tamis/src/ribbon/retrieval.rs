@@ -46,10 +46,9 @@ use crate::error::{BuildError, DecodeError, DecodeErrorKind, NoMemory};
 use crate::pairs;
 use crate::peel::shards::multiple;
 use crate::ribbon::bumped::{
-    BUCKET, MOST_LAYERS, WIDTH, buckets, equation, fill_bucket, most_keys, next, slots_for,
-    threshold,
+    BUCKET, Buckets, MOST_LAYERS, WIDTH, buckets, equation, most_keys, next, slots_for, threshold,
 };
-use crate::ribbon::{BLOCK, Band, MOST_BLOCKS, Rate, Row, Shape};
+use crate::ribbon::{BLOCK, MOST_BLOCKS, Rate, Row, Shape};
 use crate::simd;
 
 /// A fixed map from hashes to values of up to 64 bits, for members only.
@@ -384,10 +383,10 @@ impl simd::Op for Fill<'_> {
         let shape = self.shape;
         let start = |(multiple, _): (u64, u64)| shape.start(multiple);
         let equation = |(multiple, value)| (equation(multiple).0, value);
-        let mut band = Band::<u64, u64>::new(shape.slots())?;
+        let mut filled = Buckets::new(shape.slots())?;
         let (before, from) = (self.codes.len(), self.words.len());
         self.codes.resize(before + buckets(&shape) as usize, 0);
-        let (mut bumped, mut slots) = (Vec::new(), Vec::new());
+        let mut bumped = Vec::new();
         let mut left = self.pairs;
         while let Some(&first) = left.first() {
             let bucket = start(first) / BUCKET;
@@ -396,12 +395,12 @@ impl simd::Op for Fill<'_> {
                 .take_while(|&&pair| start(pair) / BUCKET == bucket);
             let (pairs, rest) = left.split_at(end.count());
             left = rest;
-            let (code, bumps) = fill_bucket(&mut band, &mut slots, pairs, start, equation);
+            let (code, bumps) = filled.fill(bucket, pairs, start, equation);
             bumped.extend_from_slice(&pairs[..bumps]);
             self.codes[before + bucket as usize] = code;
         }
         self.words.resize(from + shape.words() as usize, 0);
-        band.solve(&shape, &mut self.words[from..]);
+        filled.band.solve(&shape, &mut self.words[from..]);
         Ok(bumped)
     }
 }
