@@ -50,7 +50,7 @@ use crate::error::{BuildError, BuildErrorKind, DecodeError, NoMemory};
 use crate::format::{Decoder, Encoder};
 use crate::packed::{Packed, View};
 use crate::peel::dedup;
-use crate::simd::Table;
+use crate::simd::{self, Table};
 
 /// A function from hashes to numbers, of which those that it was built from have one each.
 #[derive(Clone, Debug)]
@@ -302,6 +302,13 @@ impl Reader<'_> {
     #[inline(always)]
     pub(super) fn salted(&self, hash: u64) -> u64 {
         salt_with(self.salt, hash)
+    }
+
+    /// Asks for the pilot of a salted hash.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, salted: u64) {
+        let bucket = self.shape.bucket(salted);
+        simd::prefetch(self.pilots.items(), bucket as usize);
     }
 
     /// The number of a salted hash, below that of the keys.
