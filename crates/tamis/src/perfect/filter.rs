@@ -48,7 +48,7 @@ use crate::keyed::Keyed;
 use crate::packed::{Packed, View};
 use crate::pairs;
 use crate::perfect::function::{self, Function};
-use crate::simd::{self, Bits, Op};
+use crate::simd::{self, Bits, Op, PREFETCH_FROM};
 
 /// A filter of a fixed set whose keys have numbers, and values that can be changed; keys can be removed.
 ///
@@ -297,6 +297,7 @@ const PASS: usize = 64;
 /// waits: a pass asks for pilots, the next has them and asks for entries, and the last compares.
 struct Lookups<'a> {
     reader: Reader<'a>,
+    bytes: usize,
     hashes: &'a [u64],
     out: &'a mut [bool],
 }
@@ -309,6 +310,12 @@ impl Op for Lookups<'_> {
         let Reader {
             function, entries, ..
         } = &self.reader;
+        if self.bytes < PREFETCH_FROM {
+            for (answer, &hash) in self.out.iter_mut().zip(self.hashes) {
+                *answer = self.reader.index(function.salted(hash)).is_some();
+            }
+            return;
+        }
         let (mut salted, mut numbers) = ([0; PASS], [0; PASS]);
         for (hashes, out) in self.hashes.chunks(PASS).zip(self.out.chunks_mut(PASS)) {
             let salted = &mut salted[..hashes.len()];
@@ -391,9 +398,11 @@ impl Filter for Perfect {
     fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
         let n = hashes.len().min(out.len());
         let (hashes, out) = (&hashes[..n], &mut out[..n]);
+        let bytes = self.size_in_bytes();
         match self.reader() {
             Some(reader) => simd::dispatch(Lookups {
                 reader,
+                bytes,
                 hashes,
                 out,
             }),
@@ -564,6 +573,37 @@ mod tests {
         let (low, high) = math::binomial_interval(queries, map.fpr(), 1e-9);
         let hits = hits(&map, queries);
         assert!((low..=high).contains(&hits), "{hits}: {low} to {high}");
+    }
+
+    #[test]
+    fn batches_of_any_length_answer_as_single_lookups_do() {
+        // With values that make it large enough for passes, and without.
+        for value_bits in [0, 49] {
+            let config = Config::new(0).fpr(0.004).set("value_bits", value_bits);
+            let mut hashes: Vec<u64> = (0..40_000).map(mix64).collect();
+            let mut filter = Perfect::build(&config, &mut hashes).unwrap();
+            assert_eq!(filter.size_in_bytes() >= PREFETCH_FROM, value_bits > 0);
+            for hash in (0..10_000).map(mix64) {
+                assert!(filter.remove(hash));
+            }
+            // A member that is there, one that was removed, and one that never was, in turn.
+            let asked: Vec<u64> = (0..10_000)
+                .flat_map(|i| [mix64(20_000 + i), mix64(i), mix64(1 << 40 | i)])
+                .collect();
+            let expected: Vec<bool> = asked.iter().map(|&hash| filter.contains(hash)).collect();
+            let members = expected.iter().step_by(3).filter(|&&is| is).count();
+            assert_eq!(members, 10_000);
+            for length in [0, 1, PASS - 1, PASS, PASS + 1, 5 * PASS + 7, asked.len()] {
+                // Answers beyond the hashes stay as they are.
+                let mut out = vec![true; length + 1];
+                filter.contains_batch(&asked[..length], &mut out);
+                assert!(out[..length] == expected[..length], "{length} hashes");
+                assert!(out[length]);
+                let mut out = vec![true; length];
+                filter.contains_batch(&asked, &mut out);
+                assert!(out == expected[..length], "{length} answers");
+            }
+        }
     }
 
     #[test]
