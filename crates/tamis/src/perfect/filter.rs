@@ -48,7 +48,7 @@ use crate::keyed::Keyed;
 use crate::packed::{Packed, View};
 use crate::pairs;
 use crate::perfect::function::{self, Function};
-use crate::simd::{self, Probe};
+use crate::simd::{self, Bits, Op, PREFETCH_FROM};
 
 /// A filter of a fixed set whose keys have numbers, and values that can be changed; keys can be removed.
 ///
@@ -219,12 +219,7 @@ impl Perfect {
     #[inline(always)]
     pub fn index(&self, hash: u64) -> Option<u64> {
         let reader = self.reader()?;
-        let place = reader.place(hash);
-        if reader.probe(place) {
-            Some(place.number)
-        } else {
-            None
-        }
+        reader.index(reader.function.salted(hash))
     }
 
     /// Changes the value of a key; `false` where the key is not contained or the value has more than
@@ -277,34 +272,67 @@ struct Reader<'a> {
     mask: u64,
 }
 
-/// Where a hash is to be found, and as what.
-#[derive(Clone, Copy)]
-struct Place {
-    number: u64,
-    fingerprint: u64,
+impl Reader<'_> {
+    /// The number of a salted hash, if its entry is that of the hash.
+    #[inline(always)]
+    fn index(&self, salted: u64) -> Option<u64> {
+        let number = self.function.number(salted);
+        self.agrees(number, salted).then_some(number)
+    }
+
+    /// Whether the entry of this number is that of a salted hash.
+    #[inline(always)]
+    fn agrees(&self, number: u64, salted: u64) -> bool {
+        self.entries.word(number) & self.mask == fingerprint(salted, self.mask)
+    }
 }
 
-impl Probe for Reader<'_> {
-    type Place = Place;
+/// Hashes of a pass: enough that what is asked for in one has come when the next reads it, and few enough to stay in the first
+/// cache.
+const PASS: usize = 64;
 
-    /// This filter's geometry. Of the two that a lookup reads, pilots are less memory than entries: those are what is far.
+/// Many lookups, in passes.
+///
+/// Where an entry lies is known when the pilot is there, so that asking for entries alone would wait for pilots. Here nothing
+/// waits: a pass asks for pilots, the next has them and asks for entries, and the last compares.
+struct Lookups<'a> {
+    reader: Reader<'a>,
+    bytes: usize,
+    hashes: &'a [u64],
+    out: &'a mut [bool],
+}
+
+impl Op for Lookups<'_> {
+    type Out = ();
+
     #[inline(always)]
-    fn place(&self, hash: u64) -> Place {
-        let salted = self.function.salted(hash);
-        Place {
-            number: self.function.number(salted),
-            fingerprint: fingerprint(salted, self.mask),
+    fn run<B: Bits>(self, _: B) {
+        let Reader {
+            function, entries, ..
+        } = &self.reader;
+        if self.bytes < PREFETCH_FROM {
+            for (answer, &hash) in self.out.iter_mut().zip(self.hashes) {
+                *answer = self.reader.index(function.salted(hash)).is_some();
+            }
+            return;
         }
-    }
-
-    #[inline(always)]
-    fn prefetch(&self, place: Place) {
-        self.entries.prefetch(place.number);
-    }
-
-    #[inline(always)]
-    fn probe(&self, place: Place) -> bool {
-        self.entries.word(place.number) & self.mask == place.fingerprint
+        let (mut salted, mut numbers) = ([0; PASS], [0; PASS]);
+        for (hashes, out) in self.hashes.chunks(PASS).zip(self.out.chunks_mut(PASS)) {
+            let salted = &mut salted[..hashes.len()];
+            for (salted, &hash) in salted.iter_mut().zip(hashes) {
+                *salted = function.salted(hash);
+            }
+            for &salted in &*salted {
+                function.prefetch(salted);
+            }
+            for (number, &salted) in numbers.iter_mut().zip(&*salted) {
+                *number = function.number(salted);
+                entries.prefetch(*number);
+            }
+            for ((answer, &number), &salted) in out.iter_mut().zip(&numbers).zip(&*salted) {
+                *answer = self.reader.agrees(number, salted);
+            }
+        }
     }
 }
 
@@ -333,7 +361,7 @@ impl Filter for Perfect {
     fn contains(&self, hash: u64) -> bool {
         // Not by a closure, which may become a call, to which the reader would be handed over in memory.
         match self.reader() {
-            Some(reader) => reader.probe(reader.place(hash)),
+            Some(reader) => reader.index(reader.function.salted(hash)).is_some(),
             None => false,
         }
     }
@@ -362,7 +390,8 @@ impl Filter for Perfect {
     #[inline(always)]
     fn prefetch(&self, hash: u64) {
         if let Some(reader) = self.reader() {
-            reader.prefetch(reader.place(hash));
+            let salted = reader.function.salted(hash);
+            reader.entries.prefetch(reader.function.number(salted));
         }
     }
 
@@ -371,8 +400,8 @@ impl Filter for Perfect {
         let (hashes, out) = (&hashes[..n], &mut out[..n]);
         let bytes = self.size_in_bytes();
         match self.reader() {
-            Some(probe) => simd::dispatch(simd::Batch {
-                probe,
+            Some(reader) => simd::dispatch(Lookups {
+                reader,
                 bytes,
                 hashes,
                 out,
@@ -544,6 +573,37 @@ mod tests {
         let (low, high) = math::binomial_interval(queries, map.fpr(), 1e-9);
         let hits = hits(&map, queries);
         assert!((low..=high).contains(&hits), "{hits}: {low} to {high}");
+    }
+
+    #[test]
+    fn batches_of_any_length_answer_as_single_lookups_do() {
+        // With values that make it large enough for passes, and without.
+        for value_bits in [0, 49] {
+            let config = Config::new(0).fpr(0.004).set("value_bits", value_bits);
+            let mut hashes: Vec<u64> = (0..40_000).map(mix64).collect();
+            let mut filter = Perfect::build(&config, &mut hashes).unwrap();
+            assert_eq!(filter.size_in_bytes() >= PREFETCH_FROM, value_bits > 0);
+            for hash in (0..10_000).map(mix64) {
+                assert!(filter.remove(hash));
+            }
+            // A member that is there, one that was removed, and one that never was, in turn.
+            let asked: Vec<u64> = (0..10_000)
+                .flat_map(|i| [mix64(20_000 + i), mix64(i), mix64(1 << 40 | i)])
+                .collect();
+            let expected: Vec<bool> = asked.iter().map(|&hash| filter.contains(hash)).collect();
+            let members = expected.iter().step_by(3).filter(|&&is| is).count();
+            assert_eq!(members, 10_000);
+            for length in [0, 1, PASS - 1, PASS, PASS + 1, 5 * PASS + 7, asked.len()] {
+                // Answers beyond the hashes stay as they are.
+                let mut out = vec![true; length + 1];
+                filter.contains_batch(&asked[..length], &mut out);
+                assert!(out[..length] == expected[..length], "{length} hashes");
+                assert!(out[length]);
+                let mut out = vec![true; length];
+                filter.contains_batch(&asked, &mut out);
+                assert!(out == expected[..length], "{length} answers");
+            }
+        }
     }
 
     #[test]

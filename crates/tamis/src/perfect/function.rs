@@ -48,9 +48,9 @@ use crate::buf::Buf;
 use crate::config::{Config, Tally};
 use crate::error::{BuildError, BuildErrorKind, DecodeError, NoMemory};
 use crate::format::{Decoder, Encoder};
-use crate::packed::{Packed, View};
+use crate::packed::Packed;
 use crate::peel::dedup;
-use crate::simd::Table;
+use crate::simd::{self, Table};
 
 /// A function from hashes to numbers, of which those that it was built from have one each.
 #[derive(Clone, Debug)]
@@ -229,7 +229,7 @@ impl Function {
     pub(super) fn reader(&self) -> Option<Reader<'_>> {
         Some(Reader {
             pilots: Table::new(&self.pilots)?,
-            moved: self.moved.view(),
+            moved: &self.moved,
             shape: self.shape,
             salt: self.salt,
         })
@@ -292,7 +292,8 @@ impl Function {
 /// A function of some keys, for looking up.
 pub(super) struct Reader<'a> {
     pilots: Table<'a, u8>,
-    moved: View<'a>,
+    /// Not its slice, as other arrays': one lookup in a hundred reads it, and the others have a register more.
+    moved: &'a Packed,
     shape: Shape,
     salt: u64,
 }
@@ -304,6 +305,13 @@ impl Reader<'_> {
         salt_with(self.salt, hash)
     }
 
+    /// Asks for the pilot of a salted hash.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, salted: u64) {
+        let bucket = self.shape.bucket(salted);
+        simd::prefetch(self.pilots.items(), bucket as usize);
+    }
+
     /// The number of a salted hash, below that of the keys.
     #[inline(always)]
     pub(super) fn number(&self, salted: u64) -> u64 {
@@ -312,9 +320,16 @@ impl Reader<'_> {
         if slot < self.shape.keys {
             slot
         } else {
-            self.moved.get(slot - self.shape.keys)
+            moved(self.moved, slot - self.shape.keys)
         }
     }
+}
+
+/// What stands in the list for a slot. A call, of which lookups that do not need it hold no more than that.
+#[cold]
+#[inline(never)]
+fn moved(list: &Packed, slot: u64) -> u64 {
+    list.get(slot)
 }
 
 /// One attempt at finding all pilots.
