@@ -17,7 +17,7 @@
 //! place is tested it was asked for a whole pass ago, and an absent key reads about 2.2 lines, where 2 are the least.
 
 use crate::bloom::remix;
-use crate::simd::{Bits, Op};
+use crate::simd::{Bits, Op, prefetch_hashes};
 
 /// What a probe tests: the place that a key's state chooses. Every function must be `#[inline(always)]`.
 pub(crate) trait Cells {
@@ -63,6 +63,10 @@ const TOGETHER: usize = 256;
 /// Up to this size the caches answer so soon that a second probe costs less than a second pass.
 const NEAR: usize = 4 << 20;
 
+/// Up to this size, once more than three quarters of the keys went through a pass, most are members: the others' probes
+/// that are done for nothing cost less than further passes, and the processor has enough to do to wait for nothing.
+const MIDDLE: usize = 32 << 20;
+
 /// Looks up many hashes; `out` is as long as `hashes`.
 pub(crate) struct Sieve<'a, C> {
     pub(crate) cells: C,
@@ -76,18 +80,24 @@ impl<C: Cells> Op for Sieve<'_, C> {
 
     #[inline(always)]
     fn run<B: Bits>(self, _: B) {
-        let near = self.cells.size_in_bytes() <= NEAR;
+        let bytes = self.cells.size_in_bytes();
         let out = self.out.chunks_mut(TOGETHER);
-        for (hashes, out) in self.hashes.chunks(TOGETHER).zip(out) {
+        for (i, (hashes, out)) in self.hashes.chunks(TOGETHER).zip(out).enumerate() {
+            prefetch_hashes::<TOGETHER>(self.hashes, (i + 1) * TOGETHER);
             let mut keys = Keys::new(hashes);
-            let (mut done, mut probes) = (0, if near { 2.min(self.k) } else { 1 });
+            let mut ask = bytes > NEAR;
+            let (mut done, mut probes) = (0, if ask { 1 } else { 2.min(self.k) });
             while probes > 0 {
-                if !near {
+                if ask {
                     keys.prefetch(&self.cells, probes);
                 }
+                let before = keys.left;
                 keys.pass(&self.cells, probes);
                 done += probes;
                 probes = done.min(self.k - done);
+                if bytes <= MIDDLE && 4 * keys.left > 3 * before {
+                    (probes, ask) = (self.k - done, false);
+                }
             }
             out.fill(false);
             for &answer in &keys.answers[..keys.left] {
@@ -150,28 +160,36 @@ mod tests {
 
     const PLACES: u64 = 1 << 20;
 
-    /// Cells of which every second is set, that say how large they are.
-    struct Half(usize);
+    /// Cells of which all but every n-th are set, that say how large they are.
+    struct Most {
+        bytes: usize,
+        n: u64,
+    }
 
-    impl Cells for Half {
+    impl Cells for Most {
         fn size_in_bytes(&self) -> usize {
-            self.0
+            self.bytes
         }
 
         fn prefetch(&self, _: u64) {}
 
         fn is_set(&self, state: u64) -> u64 {
-            fastrange(state, PLACES).0 & 1
+            u64::from(!fastrange(state, PLACES).0.is_multiple_of(self.n))
         }
     }
 
     #[test]
     fn single_and_batch_test_exactly_the_places_of_a_key() {
         let hashes: Vec<u64> = (0..1000).map(mix64).collect();
-        for bytes in [NEAR, NEAR + 1] {
+        let sizes = [NEAR, NEAR + 1, MIDDLE + 1];
+        // Half of the keys go through each probe, or most.
+        for (bytes, n) in sizes
+            .into_iter()
+            .flat_map(|bytes| [(bytes, 2), (bytes, 16)])
+        {
             for k in 1..=16 {
-                let cells = Half(bytes);
-                let all = |&hash: &u64| positions(hash, PLACES, k).all(|p| p & 1 == 1);
+                let cells = Most { bytes, n };
+                let all = |&hash: &u64| positions(hash, PLACES, k).all(|p| !p.is_multiple_of(n));
                 let expected: Vec<bool> = hashes.iter().map(all).collect();
                 let single: Vec<bool> = hashes.iter().map(|&h| contains(&cells, k, h)).collect();
                 assert_eq!(single, expected, "k = {k}");

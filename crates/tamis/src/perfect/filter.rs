@@ -317,7 +317,9 @@ impl Op for Lookups<'_> {
             return;
         }
         let (mut salted, mut numbers) = ([0; PASS], [0; PASS]);
-        for (hashes, out) in self.hashes.chunks(PASS).zip(self.out.chunks_mut(PASS)) {
+        let chunks = self.hashes.chunks(PASS).zip(self.out.chunks_mut(PASS));
+        for (i, (hashes, out)) in chunks.enumerate() {
+            simd::prefetch_hashes::<PASS>(self.hashes, (i + 2) * PASS);
             let salted = &mut salted[..hashes.len()];
             for (salted, &hash) in salted.iter_mut().zip(hashes) {
                 *salted = function.salted(hash);

@@ -196,6 +196,14 @@ pub(crate) const AHEAD: usize = 64;
 /// but where it waits for as many lines as it can, the hashes' come last, and everything else after them.
 pub(crate) const HASHES_AHEAD: usize = 128;
 
+/// Asks for the hashes from a number on, as many as whoever takes them in chunks takes at once.
+#[inline(always)]
+pub(crate) fn prefetch_hashes<const CHUNK: usize>(hashes: &[u64], from: usize) {
+    for line in (0..CHUNK).step_by(64 / size_of::<u64>()) {
+        prefetch(hashes, from + line);
+    }
+}
+
 /// Below this many bytes a filter sits in the caches close to the core, and prefetching costs more than it hides.
 pub(crate) const PREFETCH_FROM: usize = 256 << 10;
 
