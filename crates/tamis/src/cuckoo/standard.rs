@@ -375,8 +375,11 @@ impl Filter for Cuckoo {
 
     #[inline(always)]
     fn prefetch(&self, hash: u64) {
+        // For insertions, which branch on what is there.
         let reader = self.reader();
-        reader.prefetch(reader.place(hash));
+        for bucket in reader.place(hash).0 {
+            reader.table.prefetch_near(bucket * WAYS);
+        }
     }
 
     fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
