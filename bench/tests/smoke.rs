@@ -101,6 +101,30 @@ fn every_subject_keeps_its_keys_and_its_rate() {
 }
 
 #[test]
+fn a_duel_tells_times_and_quotients_of_everyone_who_meets() {
+    let of = |names: &[&str]| {
+        let args = [&["duel", "--n", "1000", "--rounds", "1"], names].concat();
+        let output = bench(&args);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    let printed = of(&["cuckoo", "qfilter", "cuckoo12"]);
+    for figure in [
+        "bits, bits/key",
+        "build, ns",
+        "insert, ns",
+        "half batch, ns",
+    ] {
+        let line = printed.lines().find(|line| line.starts_with(figure));
+        let quotients = line.map_or(0, |line| line.matches('(').count());
+        assert_eq!(quotients, 2, "{figure}\n{printed}");
+    }
+    // Who is built once is compared by all but insertions.
+    let printed = of(&["cuckoo", "xorf/BinaryFuse8"]);
+    assert!(printed.contains("build, ns") && !printed.contains("insert, ns"));
+}
+
+#[test]
 fn a_papers_tables_have_verdicts_and_its_figures_are_drawn() {
     let directory = tempfile::tempdir().unwrap();
     let out = directory.path().join("figures");
@@ -146,6 +170,10 @@ fn what_cannot_be_done_is_an_error_with_a_reason() {
         (&["run", "--n", "0"], "0 keys"),
         (&["run", "--n", "100000000000000"], "GiB"),
         (&["compare", "missing.json", "missing.json"], "missing.json"),
+        (&["duel", "bloom"], "2 values"),
+        (&["duel", "bloom", "nobody"], "nobody"),
+        (&["duel", "bloom", "bloom"], "itself"),
+        (&["duel", "bloom", "cuckoo", "--n", "0"], "0 keys"),
     ] {
         let output = bench(args);
         assert_eq!(output.status.code(), Some(2));

@@ -3,8 +3,8 @@
 //!
 //! The compiler turns `count_ones` and shifts into BMI instructions where it may use them, but has no idiom for `pdep`
 //! and `pext`. So an operation that wants them takes a [`Bits`]: [`Bmi2`] exists only where the processor has them, and
-//! AVX2 as well, and [`Portable`] answers the same by arithmetic. [`Avx512`] is [`Bmi2`] and compares [`Fields`] in a vector
-//! besides.
+//! AVX2 as well, and [`Portable`] answers the same by arithmetic. [`Avx512`] is [`Bmi2`], compares [`Fields`] in a vector and
+//! looks up [`Eight`] keys besides.
 
 use super::chains::{Answers, Cut, Eight};
 use super::fields::{Compared, Fields};
