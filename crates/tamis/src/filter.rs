@@ -158,11 +158,12 @@ impl<M: Map> simd::Op for GetBatch<'_, M> {
 
     #[inline(always)]
     fn run<B: simd::Bits>(self, _: B) {
-        let large = self.map.size_in_bytes() >= simd::PREFETCH_FROM;
+        let ahead = simd::Ahead::new(self.map.size_in_bytes(), self.hashes);
+        for &hash in ahead.first {
+            self.map.prefetch(hash);
+        }
         for (i, (&hash, out)) in self.hashes.iter().zip(self.out).enumerate() {
-            if let Some(&next) = self.hashes.get(i + simd::AHEAD)
-                && large
-            {
+            if let Some(&next) = ahead.coming.get(i) {
                 self.map.prefetch(next);
             }
             *out = self.map.get(hash);

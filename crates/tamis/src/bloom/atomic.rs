@@ -223,13 +223,12 @@ impl<F: BitWords> Atomic<F> {
 
     /// Inserts many hashes, faster than one by one.
     pub fn insert_batch(&self, hashes: &[u64]) {
-        let ahead = if self.size_in_bytes() < simd::PREFETCH_FROM {
-            hashes.len()
-        } else {
-            simd::AHEAD
-        };
+        let ahead = simd::Ahead::new(self.size_in_bytes(), hashes);
+        for &hash in ahead.first {
+            self.prefetch(hash);
+        }
         for (i, &hash) in hashes.iter().enumerate() {
-            if let Some(&next) = hashes.get(i + ahead) {
+            if let Some(&next) = ahead.coming.get(i) {
                 self.prefetch(next);
             }
             self.words.set(self.bits_of(hash));

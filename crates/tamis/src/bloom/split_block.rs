@@ -206,7 +206,6 @@ fn prefetch<L: Lane>(blocks: &[[L; LANES]], hash: u64) {
 struct Insertion<'a, L> {
     blocks: &'a mut [[L; LANES]],
     hashes: &'a [u64],
-    prefetch: bool,
 }
 
 impl<L: Lane> Op for Insertion<'_, L> {
@@ -214,13 +213,12 @@ impl<L: Lane> Op for Insertion<'_, L> {
 
     #[inline(always)]
     fn run<B: Bits>(self, _: B) {
-        let ahead = if self.prefetch {
-            simd::AHEAD
-        } else {
-            self.hashes.len()
-        };
+        let ahead = simd::Ahead::new(size_of_val(self.blocks), self.hashes);
+        for &hash in ahead.first {
+            prefetch(self.blocks, hash);
+        }
         for (i, &hash) in self.hashes.iter().enumerate() {
-            if let Some(&next) = self.hashes.get(i + ahead) {
+            if let Some(&next) = ahead.coming.get(i) {
                 prefetch(self.blocks, next);
             }
             set(self.blocks, hash);
@@ -318,13 +316,8 @@ impl<L: Lane> Insert for SplitBlock<L> {
 
     #[inline]
     fn insert_batch(&mut self, hashes: &[u64]) -> Result<(), Full> {
-        let prefetch = self.size_in_bytes() >= simd::PREFETCH_FROM;
         let blocks = self.lanes.make_mut().as_chunks_mut().0;
-        simd::dispatch(Insertion {
-            blocks,
-            hashes,
-            prefetch,
-        });
+        simd::dispatch(Insertion { blocks, hashes });
         self.len = self.len.saturating_add(hashes.len() as u64);
         Ok(())
     }

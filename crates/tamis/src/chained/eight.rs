@@ -300,8 +300,8 @@ mod tests {
             ];
             for hashes in [ends, std::array::from_fn(|i| mix64(i as u64))] {
                 let keys = place(&blocks, &hashes);
-                for lane in 0..LANES {
-                    let expected = crate::bits::fastrange(hashes[lane], number as u64);
+                for (lane, &hash) in hashes.iter().enumerate() {
+                    let expected = crate::bits::fastrange(hash, number as u64);
                     assert_eq!((keys.block[lane], keys.rest[lane]), expected);
                 }
             }

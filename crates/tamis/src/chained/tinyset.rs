@@ -62,21 +62,18 @@
 //!
 //! A lookup reads one line, and ends there if the key's chain is empty, as half of those of absent keys are; more at lower
 //! rates, whose blocks hold fewer keys. All other chains take the same instructions whatever the rate (`cargo xtask
-//! instructions` counts them). Batches at 10⁷ keys took 14.6, 13.9, 12.7 and 11.5 ns for absent keys at 1 %, 2⁻⁸, 0.1 % and
-//! 0.01 %, and 14.7, 14.6, 15.1 and 15.2 ns for members. At 2⁻⁸ that was four times the limit, one random line of a table of
-//! the same size (3.5 ns): the instructions decide, not the memory. Beside it [`Cuckoo`](crate::Cuckoo) took 13.6 and 14.2 ns
-//! in a table a tenth larger; in turns (three checks, below) it took 1.20 to 1.39 times as long, one of 12 bits 1.24 to 1.48.
+//! instructions` counts them). They decide, not the memory: a batch at 10⁷ keys and 2⁻⁸ took four times the limit, one random
+//! line of a table of the same size, on a Zen 3 core. With AVX-512 batches look up eight keys at once, in 8.3 ns instead of
+//! 13.5 there on an Emerald Rapids core (a loop that is not in the repository), the same at every rate. Beside
+//! [`Cuckoo`](crate::Cuckoo) of 12 bits, in turns: CHECKBATCH times as fast for absent keys; without AVX-512 0.88 to 1.01.
 //!
-//! What is slow: single lookups out of cache take some twice as long as cuckoo's (55 ns against 27 for absent keys, 68
-//! against 33 for members at 2⁻⁸), because so many instructions leave no room for a second miss in flight. (One Zen 3 core;
-//! `cargo run --release -p tamis-bench -- run --n 10000000 --fpr 0.01,0.00390625,0.001,0.0001 --kinds tinyset,cuckoo
-//! --no-rivals`.) A removal takes a multiple of cuckoo's, and into a block that has seen one an insertion goes slot by slot.
+//! What is slow: single lookups out of cache take some twice as long as cuckoo's, because so many instructions leave little
+//! room for a second miss in flight. A removal takes a multiple of cuckoo's, and into a block that has seen one an insertion
+//! goes slot by slot.
 //!
-//! To fill a filter of 10⁷ keys at 2⁻⁸ takes as long as to fill a cuckoo filter where keys come one at a time, and half as
-//! long where they come together. In turns with a cuckoo filter of 12 bits and one of the same rate (11 bits), as their time
-//! over ours in the medians of five rounds, in eight checks: one at a time from 0.94 to 1.18 against 12 bits and from 0.89
-//! to 1.14 against 11, 1.03 in the median of both; in batches 1.61 to 2.08 against 12; in bulk 1.69 to 2.46 against 11
-//! (`cargo run --release -p tamis-bench -- check --kinds tinyset`).
+//! To fill a filter of 10⁷ keys at 2⁻⁸ one key at a time takes longer than to fill a cuckoo filter of 12 bits: in turns, as its
+//! time over ours, CHECKINSERT on Emerald Rapids, and 0.94 to 1.18 on Zen 3. In batches it takes less, CHECKINSERTBATCH and 1.61 to
+//! 2.08 (`cargo run --release -p tamis-bench -- check --kinds tinyset`, with absent keys above).
 //!
 //! Short cuts exist for as many chains as a block has bytes, the default. With others a lookup walks its chain and an
 //! insertion every slot of the block, one after the other, which takes several times as long.
@@ -275,12 +272,12 @@ impl<const REMOVABLE: bool> TinySetOf<REMOVABLE> {
         bits: B,
         hashes: &[u64],
     ) -> Result<(), Full> {
-        let ahead = match self.size_in_bytes() {
-            bytes if bytes < simd::PREFETCH_FROM => hashes.len(),
-            _ => simd::AHEAD.min(hashes.len()),
-        };
+        let ahead = simd::Ahead::new(self.size_in_bytes(), hashes);
+        for &hash in ahead.first {
+            prefetch(self.cells::<N>(), hash);
+        }
         for (i, &hash) in hashes.iter().enumerate() {
-            if let Some(&next) = hashes.get(i + ahead) {
+            if let Some(&next) = ahead.coming.get(i) {
                 prefetch(self.cells::<N>(), next);
             }
             if !self.insert_one::<B, N, USUAL>(bits, hash) {

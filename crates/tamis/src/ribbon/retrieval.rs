@@ -429,21 +429,30 @@ impl simd::Op for GetBatch<'_> {
 
     #[inline(always)]
     fn run<B: simd::Bits>(self, _: B) {
-        let large = self.map.size_in_bytes() >= simd::PREFETCH_FROM;
+        let ahead = simd::Ahead::new(self.map.size_in_bytes(), self.hashes);
+        for &hash in ahead.first {
+            self.map.prefetch(hash);
+        }
         for (i, (&hash, out)) in self.hashes.iter().zip(self.out).enumerate() {
-            if let (true, Some(&next), Some(layer)) = (
-                large,
-                self.hashes.get(i + simd::AHEAD),
-                self.map.layers.first(),
-            ) {
-                let start = Retrieval::start(layer, multiple(next));
-                let first = self.map.first(layer, start);
-                let last = first + 2 * self.map.columns as usize - 1;
-                simd::prefetch(&self.map.words, first);
-                simd::prefetch(&self.map.words, last);
+            if let Some(&next) = ahead.coming.get(i) {
+                self.map.prefetch(next);
             }
             *out = self.map.look_up(hash);
         }
+    }
+}
+
+impl Retrieval {
+    /// Asks for the lines of a hash in the first layer, where nearly all keys are.
+    #[inline(always)]
+    fn prefetch(&self, hash: u64) {
+        let Some(layer) = self.layers.first() else {
+            return;
+        };
+        let first = self.first(layer, Retrieval::start(layer, multiple(hash)));
+        let last = first + 2 * self.columns as usize - 1;
+        simd::prefetch(&self.words, first);
+        simd::prefetch(&self.words, last);
     }
 }
 

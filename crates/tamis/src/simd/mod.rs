@@ -333,6 +333,23 @@ pub(crate) fn probe_all<P: Probe>(probe: &P, bytes: usize, hashes: &[u64], out: 
     }
 }
 
+/// Which hashes' memory to ask for when: of a small filter none.
+pub(crate) struct Ahead<'a> {
+    /// Before anything is done.
+    pub(crate) first: &'a [u64],
+    /// While hash i is worked on, that with number i of these.
+    pub(crate) coming: &'a [u64],
+}
+
+impl<'a> Ahead<'a> {
+    #[inline(always)]
+    pub(crate) fn new(bytes: usize, hashes: &'a [u64]) -> Ahead<'a> {
+        let hashes = if bytes < PREFETCH_FROM { &[] } else { hashes };
+        let (first, coming) = hashes.split_at(AHEAD.min(hashes.len()));
+        Ahead { first, coming }
+    }
+}
+
 /// Many lookups: while key i is probed, the lines of key i + [`AHEAD`] are on their way.
 pub(crate) struct Batch<'a, P> {
     pub(crate) probe: P,
@@ -362,17 +379,12 @@ impl<F: crate::Insert + ?Sized> Op for InsertBatch<'_, F> {
     #[inline(always)]
     fn run<B: Bits>(self, _: B) -> Result<(), crate::Full> {
         let InsertBatch { filter, hashes } = self;
-        let ahead = if filter.size_in_bytes() < PREFETCH_FROM {
-            hashes.len()
-        } else {
-            AHEAD.min(hashes.len())
-        };
-        let coming = hashes[ahead..]
-            .iter()
-            .map(Some)
-            .chain(std::iter::repeat(None));
-        for (i, (&hash, next)) in hashes.iter().zip(coming).enumerate() {
-            if let Some(&next) = next {
+        let ahead = Ahead::new(filter.size_in_bytes(), hashes);
+        for &hash in ahead.first {
+            filter.prefetch(hash);
+        }
+        for (i, &hash) in hashes.iter().enumerate() {
+            if let Some(&next) = ahead.coming.get(i) {
                 filter.prefetch(next);
             }
             filter.insert(hash).map_err(|full| full.after(i))?;
@@ -416,6 +428,18 @@ mod tests {
             (true, true) => Level::V4,
         };
         assert_eq!(best(), expected);
+    }
+
+    #[test]
+    fn every_hash_of_a_large_filter_is_asked_for_once_and_before_its_turn() {
+        for len in [0, 1, AHEAD - 1, AHEAD, AHEAD + 1, 5 * AHEAD] {
+            let hashes: Vec<u64> = (0..len as u64).collect();
+            let ahead = Ahead::new(PREFETCH_FROM, &hashes);
+            assert_eq!([ahead.first, ahead.coming].concat(), hashes);
+            assert_eq!(ahead.first.len(), len.min(AHEAD));
+            let small = Ahead::new(PREFETCH_FROM - 1, &hashes);
+            assert!(small.first.is_empty() && small.coming.is_empty());
+        }
     }
 
     #[test]
