@@ -89,7 +89,7 @@ enum Command {
         /// False-positive rate.
         #[arg(long, default_value_t = targets::EIGHT_BITS)]
         fpr: f64,
-        /// Rounds to take.
+        /// Rounds to take; two at most from fifty million keys on.
         #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
         rounds: u16,
     },

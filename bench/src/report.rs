@@ -165,7 +165,7 @@ pub(crate) fn quotients(run: &Run) -> String {
     for row in others {
         text += &format!("  {:<18}", format!("{} ×", row.subject));
     }
-    text += "\n";
+    text = format!("{}\n", text.trim_end());
     for figure in Figure::ALL {
         let Some(ours) = first.figures.get(&figure) else {
             continue;
@@ -185,7 +185,7 @@ pub(crate) fn quotients(run: &Run) -> String {
         }
         text += &format!("{}\n", line.trim_end());
     }
-    text + "×: times the first one's, in the median over turns, with p10 and p90; more than 1 is more than the first.\n"
+    text + "×: times the first one's, in the median over turns or rounds, with p10 and p90; more than 1 is more than the first.\n"
 }
 
 /// What parts a column from the one before it: more between groups.

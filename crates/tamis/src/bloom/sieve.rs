@@ -9,7 +9,7 @@
 //! ```text
 //!   hashes   h₀ h₁ h₂ h₃ h₄ h₅ h₆ h₇ …     the first place of each is asked for
 //!   pass 1   h₀    h₂ h₃       h₆    …     those whose place is set go on; the next place is asked for
-//!   pass 2         h₂          h₆    …     each pass has as many probes as all before it
+//!   pass 2         h₂          h₆    …     each pass has as many probes as all before it, or all that are left
 //!   pass 3         h₂                …     what is left in the end is present
 //! ```
 //!

@@ -13,7 +13,7 @@ use super::parity;
 
 /// The instructions of one level.
 pub(crate) trait Bits: Copy {
-    /// Whether [`compare`](Bits::compare) is done in a vector; if not, short cuts by arithmetic are faster.
+    /// Whether [`compare`](Bits::compare) and [`look_up`](Bits::look_up) are done in vectors; if not, others are faster.
     const VECTOR: bool = false;
 
     /// The one with number i of a word, alone, counted from 0 at the low end, where `number` is 2^i; 0 if there are not so

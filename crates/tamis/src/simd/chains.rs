@@ -13,7 +13,7 @@
 //! ```
 //!
 //! Chains that are longer, that have slots of two widths, or of which not all lie in the 64 bits that are read are left to
-//! others: three in a hundred.
+//! others, to the plain code in the end: less than three members in a hundred at 1 %, by a test, and fewer absent keys.
 
 use crate::bits::low_mask;
 
@@ -107,6 +107,15 @@ impl Eight {
         let remainder = _mm512_slli_epi64::<6>(rest);
 
         let index = word(all(0));
+        let bit = _mm512_sllv_epi64(all(1), chain);
+        let present = _mm512_test_epi64_mask(index, bit);
+        if present == 0 {
+            // Blocks with few keys, mostly.
+            return Answers {
+                found: 0,
+                unsure: 0,
+            };
+        }
         let [mut low, mut high] = [word(all(8)), word(all(16))];
         let mut unsure = 0;
         if cut.flags > 0 {
@@ -115,8 +124,6 @@ impl Eight {
             low = _mm512_shrdv_epi64(low, high, flags);
             high = _mm512_srlv_epi64(high, flags);
         }
-        let bit = _mm512_sllv_epi64(all(1), chain);
-        let present = _mm512_test_epi64_mask(index, bit);
         let before = _mm512_and_si512(index, _mm512_sub_epi64(bit, all(1)));
         let rank = _mm512_popcnt_epi64(before);
         let chains = _mm512_popcnt_epi64(index);
@@ -153,7 +160,7 @@ impl Eight {
             marks = _mm512_mask_srlv_epi32(marks, further, marks, by);
             skipped = _mm512_mask_add_epi32(skipped, further, skipped, by);
         }
-        // Where there are too few, the table says so; more than seven are never there.
+        // Where there are too few, the table says so: of more than four left there are.
         let left = _mm512_min_epu32(left, _mm512_set1_epi32(7));
         let marks = _mm512_and_si512(marks, _mm512_set1_epi32(15));
         let of_four = _mm512_or_si512(marks, _mm512_slli_epi32::<4>(left));
@@ -165,11 +172,7 @@ impl Eight {
 
         // The chain's end marks, the first lowest, and the number of its last slot from 0.
         let above = _mm512_cmpge_epu64_mask(start, all(64));
-        let marks = _mm512_shrdv_epi64(
-            _mm512_mask_mov_epi64(low, above, high),
-            _mm512_maskz_mov_epi64(!above, high),
-            start,
-        );
+        let marks = _mm512_shrdv_epi64(_mm512_mask_mov_epi64(low, above, high), high, start);
         let zeros = _mm512_andnot_si512(marks, _mm512_sub_epi64(marks, all(1)));
         let last = _mm512_popcnt_epi64(zeros);
         unsure |= _mm512_cmpge_epu64_mask(last, all(SLOTS));

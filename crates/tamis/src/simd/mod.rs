@@ -6,7 +6,7 @@
 //! is one dispatch, so its price is paid once.
 //!
 //! One source serves all levels wherever the compiler finds the vectors by itself, as it does for split blocks; a
-//! kernel is written by hand only where it does not, in a file of its own, with a portable twin of the same bits.
+//! kernel is written by hand only where it does not, in a file of its own, beside plain code that gives the same bits.
 //!
 //! This is one of the crate's two rooms for `unsafe` (the other is `buf`).
 #![allow(
@@ -37,7 +37,7 @@ pub(crate) enum Level {
     Portable = 1,
     /// x86-64-v3: AVX2, BMI1, BMI2, LZCNT, POPCNT, FMA.
     V3 = 2,
-    /// x86-64-v4 with permutations and shifts of bytes, and counts of ones: V3 and AVX-512 F, BW, CD, DQ, VL, VBMI, VBMI2
+    /// x86-64-v4 with permutations of bytes, shifts across words, and counts of ones: V3 and AVX-512 F, BW, CD, DQ, VL, VBMI, VBMI2
     /// and VPOPCNTDQ; Ice Lake, Zen 4 and later.
     V4 = 3,
 }
@@ -309,6 +309,9 @@ pub(crate) fn contains<P: Probe>(probe: P, hash: u64) -> bool {
 #[inline(always)]
 pub(crate) fn probe_all<P: Probe>(probe: &P, bytes: usize, hashes: &[u64], out: &mut [bool]) {
     if bytes < PREFETCH_FROM || hashes.len() <= AHEAD {
+        for &hash in Ahead::new(bytes, hashes).first {
+            probe.prefetch(probe.place(hash));
+        }
         for (&hash, answer) in hashes.iter().zip(out) {
             *answer = probe.probe(probe.place(hash));
         }

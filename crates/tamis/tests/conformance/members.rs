@@ -185,7 +185,7 @@ fn portably<T>(work: impl FnOnce() -> T) -> T {
     result
 }
 
-const LENGTHS: [usize; 10] = [0, 1, 15, 16, 17, 31, 33, 255, 256, 257];
+const LENGTHS: [usize; 13] = [0, 1, 7, 8, 9, 31, 33, 63, 64, 65, 255, 256, 257];
 
 /// A filter in the caches and one that batches prefetch for.
 fn small_and_large(info: &KindInfo) -> [(Config, Vec<u64>); 2] {
