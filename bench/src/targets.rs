@@ -120,7 +120,7 @@ pub(crate) const TARGETS: &[Target] = &[
         insert("growable-bloom-filter", 1.0),
     ),
     // At this rate our cuckoo filter has 11 bits by itself; with 12 it has half the rate in a larger table.
-    // With AVX-512: 1.39 and 1.41. Without, half the lines and twice the instructions were 0.88 to 1.01 (DESIGN.md).
+    // With AVX-512: 1.33 to 1.41. Without, half the lines and twice the instructions were 0.88 to 1.01 (DESIGN.md).
     target("tinyset", EIGHT_BITS, absent_batch("cuckoo12", 1.0)),
     target(
         "tinyset",
@@ -135,7 +135,7 @@ pub(crate) const TARGETS: &[Target] = &[
     target("tinyset", EIGHT_BITS, absent_batch("cuckoo", 0.8)),
     later("tinyset", EIGHT_BITS, insert("cuckoo", 1.0)),
     target("tinyset", EIGHT_BITS, build("cuckoo", 1.0)),
-    // Likewise: 1.38 and 1.40 with AVX-512, 0.72 to 0.97 without.
+    // Likewise: 1.36 to 1.40 with AVX-512, 0.72 to 0.97 without.
     target("tinyset", ONE_PERCENT, absent_batch("cuckoo", 0.8)),
     target(
         "tinyset",
@@ -154,13 +154,13 @@ pub(crate) const TARGETS: &[Target] = &[
     target("cuckoo", EIGHT_BITS, build(AUTOSCALE, 1.0)),
     // What the C++ filter of 12 bits has, which is made for its best load.
     target("cuckoo12", EIGHT_BITS, bits(12.77)),
-    // Three lines of a table in the third cache: 1.24 and 1.26 where single lookups overlap by themselves (Emerald Rapids,
+    // Three lines of a table in the third cache: 1.24 to 1.26 where single lookups overlap by themselves (Emerald Rapids,
     // whose window is twice as wide), 2.0 and more on Zen 3.
     later("binary_fuse8", EIGHT_BITS, batch(XORF, 1.3)),
     // As many lines, and a shard to find: 0.93 to 1.07 in seven checks.
     later("binary_fuse8", EIGHT_BITS, single(XORF, 1.0)),
     target("binary_fuse8", EIGHT_BITS, build(XORF, 2.0)),
-    // 1.28 twice, likewise.
+    // 1.28 to 1.31, likewise.
     later("binary_fuse8", EIGHT_BITS, batch(SUX_OF_ONE, 1.3)),
     target("binary_fuse8", EIGHT_BITS, single(SUX_OF_ONE, 1.0)),
     target("binary_fuse8", EIGHT_BITS, Goal::LineReads { most: 3.9 }),
@@ -185,7 +185,7 @@ pub(crate) const TARGETS: &[Target] = &[
     target("ribbon_bumped", EIGHT_BITS, bits(8.04)),
     target("ribbon_homogeneous", EIGHT_BITS, single("pleat", 1.0)),
     target("perfect", EIGHT_BITS, batch("ptr_hash", 1.0)),
-    // Twice the instructions: entries of any width, fingerprints that leave out 0, and checks (DESIGN.md): 0.53, and 0.65 to 0.68 on
+    // Twice the instructions: entries of any width, fingerprints that leave out 0, and checks (DESIGN.md): 0.53, and 0.61 to 0.68 on
     // Emerald Rapids.
     later("perfect", EIGHT_BITS, single("ptr_hash", 1.0)),
 ];

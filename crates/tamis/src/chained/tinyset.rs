@@ -65,14 +65,14 @@
 //! instructions` counts them). They decide, not the memory: a batch at 10⁷ keys and 2⁻⁸ took four times the limit, one random
 //! line of a table of the same size, on a Zen 3 core. With AVX-512 batches look up eight keys at once, in 8.3 ns instead of
 //! 13.5 there on an Emerald Rapids core (a loop that is not in the repository), the same at every rate. Beside
-//! [`Cuckoo`](crate::Cuckoo) of 12 bits, in turns: 1.39 and 1.41 times as fast for absent keys; without AVX-512 0.88 to 1.01.
+//! [`Cuckoo`](crate::Cuckoo) of 12 bits, in turns: 1.33 to 1.41 times as fast for absent keys; without AVX-512 0.88 to 1.01.
 //!
 //! What is slow: single lookups out of cache take some twice as long as cuckoo's, because so many instructions leave little
 //! room for a second miss in flight. A removal takes a multiple of cuckoo's, and into a block that has seen one an insertion
 //! goes slot by slot.
 //!
 //! To fill a filter of 10⁷ keys at 2⁻⁸ one key at a time takes longer than to fill a cuckoo filter of 12 bits: in turns, as its
-//! time over ours, 0.73 to 0.81 on Emerald Rapids, and 0.94 to 1.18 on Zen 3. In batches it takes less, 1.39 and 1.61 to
+//! time over ours, 0.80 and 0.81 on Emerald Rapids, and 0.94 to 1.18 on Zen 3. In batches it takes less, 1.39 to 1.40 and 1.61 to
 //! 2.08 (`cargo run --release -p tamis-bench -- check --kinds tinyset`, with absent keys above).
 //!
 //! Short cuts exist for as many chains as a block has bytes, the default. With others a lookup walks its chain and an
