@@ -530,7 +530,7 @@ impl<const REMOVABLE: bool, const USUAL: bool> Op for Lookups<'_, REMOVABLE, USU
         let bytes = filter.size_in_bytes();
         sized!(filter.block, N => {
             let reader = filter.reader::<B, N, USUAL>(bits);
-            simd::probe_all(&reader, bytes, hashes, out);
+            simd::probe_all(&reader, bits, bytes, hashes, out);
         });
     }
 }

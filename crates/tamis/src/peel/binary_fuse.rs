@@ -65,7 +65,7 @@ mod solve;
 
 use std::ops::BitXor;
 
-use crate::bits::{fastrange, mix64};
+use crate::bits::{fastrange, fastrange_by_halves, mix64};
 use crate::buf::{Buf, Word};
 use crate::config::{Config, Param};
 use crate::error::{BuildError, DecodeError};
@@ -73,7 +73,7 @@ use crate::filter::{Filter, Kind};
 use crate::format::{Decoder, Encoder};
 use crate::math;
 use crate::peel::shards::multiple;
-use crate::simd::{self, Probe, Run, Segments, Table, places};
+use crate::simd::{self, Bits, GROUP, Probe, Run, Segments, Table, places};
 pub(super) use solve::Keys;
 use solve::MOST_KEYS;
 
@@ -171,7 +171,13 @@ impl Shape {
     /// The first slot of a salted hash in its shard.
     #[inline(always)]
     fn first(&self, hash: u64) -> u64 {
-        fastrange(hash, self.segment_count * self.segment_length).0
+        fastrange(hash, self.firsts()).0
+    }
+
+    /// How many slots may be a key's first.
+    #[inline(always)]
+    fn firsts(&self) -> u64 {
+        self.segment_count * self.segment_length
     }
 }
 
@@ -242,6 +248,22 @@ impl<F: Fingerprint, const ARITY: usize, const ONE: bool> Probe for Reader<'_, F
         }
     }
 
+    /// Where vectors multiply words: AVX2 has to put such a product together, and is slower so than one by one.
+    #[inline(always)]
+    fn places_groups<B: Bits>() -> bool {
+        B::VECTOR
+    }
+
+    /// A loop in which the compiler finds the vectors.
+    #[inline(always)]
+    fn place_group<B: Bits>(&self, _: B, hashes: &[u64; GROUP]) -> [Place; GROUP] {
+        let mut places = [Place { first: 0, hash: 0 }; GROUP];
+        for (place, &hash) in places.iter_mut().zip(hashes) {
+            *place = self.place_by_halves(hash);
+        }
+        places
+    }
+
     #[inline(always)]
     fn prefetch(&self, place: Place) {
         for slot in self.slots.places(place.first, low(place.hash)) {
@@ -254,6 +276,26 @@ impl<F: Fingerprint, const ARITY: usize, const ONE: bool> Probe for Reader<'_, F
         let found = self.slots.at(place.first, low(place.hash));
         let wanted = fingerprint::<F>(place.hash);
         found.into_iter().fold(wanted, |x, slot| x ^ slot) == F::default()
+    }
+}
+
+impl<F: Fingerprint, const ARITY: usize, const ONE: bool> Reader<'_, F, ARITY, ONE> {
+    /// The same place as [`place`](Probe::place) by the products that vectors have.
+    #[inline(always)]
+    fn place_by_halves(&self, hash: u64) -> Place {
+        let slots = self.shape.slots() as u32;
+        let (salt, start) = if ONE {
+            (self.salts.items()[0], 0)
+        } else {
+            let (&salt, shard) = self.salts.at_by_halves(multiple(hash));
+            (salt, u64::from(shard) * u64::from(slots))
+        };
+        let hash = mix64(hash.wrapping_add(salt));
+        let first = fastrange_by_halves(hash, self.shape.firsts() as u32);
+        Place {
+            first: start + u64::from(first),
+            hash,
+        }
     }
 }
 

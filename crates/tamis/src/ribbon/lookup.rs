@@ -150,7 +150,7 @@ impl<F: Sharded> LookupBatch<'_, F> {
     fn with<R: Row, B: Bits, const WIDE: bool>(self, bits: B) {
         let reader = Reader::<F, R, B, WIDE>::new(self.filter, bits);
         let bytes = self.filter.size_in_bytes();
-        simd::probe_all(&reader, bytes, self.hashes, self.out);
+        simd::probe_all(&reader, bits, bytes, self.hashes, self.out);
     }
 }
 

@@ -13,7 +13,8 @@ use super::parity;
 
 /// The instructions of one level.
 pub(crate) trait Bits: Copy {
-    /// Whether [`compare`](Bits::compare) and [`look_up`](Bits::look_up) are done in vectors; if not, others are faster.
+    /// Whether vectors compare bytes, multiply words and gather them: [`compare`](Bits::compare) and
+    /// [`look_up`](Bits::look_up) are done in them then. If not, other ways are faster.
     const VECTOR: bool = false;
 
     /// The one with number i of a word, alone, counted from 0 at the low end, where `number` is 2^i; 0 if there are not so

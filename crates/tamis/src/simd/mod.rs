@@ -192,6 +192,9 @@ pub(crate) fn prefetch_near<T>(slice: &[T], index: usize) {
 /// How many keys ahead of the probe their lines are asked for.
 pub(crate) const AHEAD: usize = 64;
 
+/// How many keys are placed together, where that is faster: as many as are a cache line of hashes.
+pub(crate) const GROUP: usize = 8;
+
 /// How many keys ahead of those that are placed the hashes themselves are asked for. The processor would do that by itself,
 /// but where it waits for as many lines as it can, the hashes' come last, and everything else after them.
 pub(crate) const HASHES_AHEAD: usize = 128;
@@ -221,6 +224,17 @@ pub(crate) trait Probe {
     fn prefetch(&self, place: Self::Place);
     /// Answers.
     fn probe(&self, place: Self::Place) -> bool;
+
+    /// Whether some hashes are placed faster together.
+    fn places_groups<B: Bits>() -> bool {
+        false
+    }
+
+    /// The places of a group; one by one unless there is a faster way.
+    #[inline(always)]
+    fn place_group<B: Bits>(&self, _: B, hashes: &[u64; GROUP]) -> [Self::Place; GROUP] {
+        hashes.map(|hash| self.place(hash))
+    }
 }
 
 /// A filter is its own probe, unless it has a better one.
@@ -307,7 +321,13 @@ pub(crate) fn contains<P: Probe>(probe: P, hash: u64) -> bool {
 ///
 /// `bytes` is the size of the filter: a small one sits in the caches already.
 #[inline(always)]
-pub(crate) fn probe_all<P: Probe>(probe: &P, bytes: usize, hashes: &[u64], out: &mut [bool]) {
+pub(crate) fn probe_all<P: Probe, B: Bits>(
+    probe: &P,
+    bits: B,
+    bytes: usize,
+    hashes: &[u64],
+    out: &mut [bool],
+) {
     if bytes < PREFETCH_FROM || hashes.len() <= AHEAD {
         for &hash in Ahead::new(bytes, hashes).first {
             probe.prefetch(probe.place(hash));
@@ -316,6 +336,9 @@ pub(crate) fn probe_all<P: Probe>(probe: &P, bytes: usize, hashes: &[u64], out: 
             *answer = probe.probe(probe.place(hash));
         }
         return;
+    }
+    if P::places_groups::<B>() {
+        return probe_groups(probe, bits, hashes, out);
     }
     let (first, coming) = hashes.split_at(AHEAD);
     let mut ring = [probe.place(hashes[0]); AHEAD];
@@ -333,6 +356,44 @@ pub(crate) fn probe_all<P: Probe>(probe: &P, bytes: usize, hashes: &[u64], out: 
     }
     for (i, answer) in (coming.len()..).zip(late) {
         *answer = probe.probe(ring[i % AHEAD]);
+    }
+}
+
+/// The same for groups of hashes that are placed together, and what is left of them.
+#[inline(always)]
+fn probe_groups<P: Probe, B: Bits>(probe: &P, bits: B, hashes: &[u64], out: &mut [bool]) {
+    const WAITING: usize = AHEAD / GROUP;
+    let (groups, rest) = hashes.as_chunks::<GROUP>();
+    let (answers, last) = out.as_chunks_mut::<GROUP>();
+    let (first, coming) = groups.split_at(WAITING);
+    let mut ring = [[probe.place(hashes[0]); GROUP]; WAITING];
+    for (places, group) in ring.iter_mut().zip(first) {
+        *places = probe.place_group(bits, group);
+        for &place in &*places {
+            probe.prefetch(place);
+        }
+    }
+    let (early, late) = answers.split_at_mut(coming.len());
+    for (i, (group, answers)) in coming.iter().zip(early).enumerate() {
+        prefetch(coming, i + HASHES_AHEAD / GROUP);
+        let next = probe.place_group(bits, group);
+        // All at once: from a loop that changes them one by one the compiler makes no vectors.
+        let places = std::mem::replace(&mut ring[i % WAITING], next);
+        for ((next, place), answer) in next.into_iter().zip(places).zip(answers) {
+            probe.prefetch(next);
+            *answer = probe.probe(place);
+        }
+    }
+    for &hash in rest {
+        probe.prefetch(probe.place(hash));
+    }
+    for (i, answers) in (coming.len()..).zip(late) {
+        for (&place, answer) in ring[i % WAITING].iter().zip(answers) {
+            *answer = probe.probe(place);
+        }
+    }
+    for (&hash, answer) in rest.iter().zip(last) {
+        *answer = probe.probe(probe.place(hash));
     }
 }
 
@@ -365,8 +426,8 @@ impl<P: Probe> Op for Batch<'_, P> {
     type Out = ();
 
     #[inline(always)]
-    fn run<B: Bits>(self, _: B) {
-        probe_all(&self.probe, self.bytes, self.hashes, self.out);
+    fn run<B: Bits>(self, bits: B) {
+        probe_all(&self.probe, bits, self.bytes, self.hashes, self.out);
     }
 }
 
@@ -398,7 +459,10 @@ impl<F: crate::Insert + ?Sized> Op for InsertBatch<'_, F> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+
     use super::*;
+    use crate::bits::mix64;
 
     #[test]
     fn dispatch_runs_the_operation_once_at_any_level() {
@@ -443,6 +507,71 @@ mod tests {
             let small = Ahead::new(PREFETCH_FROM - 1, &hashes);
             assert!(small.first.is_empty() && small.coming.is_empty());
         }
+    }
+
+    /// Says yes to every other hash at random, and notes what it was asked in which order.
+    struct Notes<const GROUPS: bool>(RefCell<Vec<Note>>);
+
+    fn says_yes(hash: u64) -> bool {
+        mix64(hash) % 2 == 1
+    }
+
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    enum Note {
+        Prefetch(u64),
+        Probe(u64),
+    }
+
+    impl<const GROUPS: bool> Probe for Notes<GROUPS> {
+        type Place = u64;
+        fn place(&self, hash: u64) -> u64 {
+            hash
+        }
+        fn prefetch(&self, place: u64) {
+            self.0.borrow_mut().push(Note::Prefetch(place));
+        }
+        fn probe(&self, place: u64) -> bool {
+            self.0.borrow_mut().push(Note::Probe(place));
+            says_yes(place)
+        }
+        fn places_groups<B: Bits>() -> bool {
+            GROUPS
+        }
+    }
+
+    fn batches_ask_for_memory_before_they_read_it<const GROUPS: bool>() {
+        for bytes in [PREFETCH_FROM - 1, PREFETCH_FROM] {
+            for len in (0..3 * AHEAD).chain([10 * AHEAD - 1, 10 * AHEAD + GROUP]) {
+                let hashes: Vec<u64> = (0..len as u64).collect();
+                let notes = Notes::<GROUPS>(RefCell::default());
+                let mut out = vec![false; len];
+                probe_all(&notes, Portable, bytes, &hashes, &mut out);
+                let expected: Vec<bool> = hashes.iter().map(|&hash| says_yes(hash)).collect();
+                assert_eq!(out, expected, "{len}");
+                let notes = notes.0.into_inner();
+                let when = |note| notes.iter().position(|&other| other == note);
+                for &hash in &hashes {
+                    let (asked, read) = (when(Note::Prefetch(hash)), when(Note::Probe(hash)));
+                    if bytes < PREFETCH_FROM {
+                        assert_eq!(asked, None);
+                    } else {
+                        assert!(asked.is_some() && asked < read, "{hash} of {len}");
+                    }
+                }
+                let asked = if bytes < PREFETCH_FROM { 0 } else { len };
+                assert_eq!(notes.len(), asked + len, "each once");
+            }
+        }
+    }
+
+    #[test]
+    fn hashes_that_are_placed_one_by_one_are_asked_for_first() {
+        batches_ask_for_memory_before_they_read_it::<false>();
+    }
+
+    #[test]
+    fn hashes_that_are_placed_in_groups_are_asked_for_first() {
+        batches_ask_for_memory_before_they_read_it::<true>();
     }
 
     #[test]

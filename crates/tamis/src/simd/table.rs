@@ -13,7 +13,7 @@
 
 use std::ops::Deref;
 
-use crate::bits::fastrange;
+use crate::bits::{fastrange, fastrange_by_halves};
 use crate::buf::{Buf, Word};
 
 /// Items, at least one, of which a hash chooses.
@@ -47,6 +47,17 @@ impl<'a, T> Table<'a, T> {
         // SAFETY: there is an item, as `new` has seen, and ⌊hash·n / 2⁶⁴⌋ < n for every hash < 2⁶⁴ and n > 0.
         let item = unsafe { self.0.get_unchecked(index as usize) };
         (item, index, rest)
+    }
+
+    /// The item of a hash and its index, as [`at`](Table::at) finds them, but by products that vectors have, and among the
+    /// first 2³² items alone.
+    #[inline(always)]
+    pub(crate) fn at_by_halves(self, hash: u64) -> (&'a T, u32) {
+        let index = fastrange_by_halves(hash, self.0.len() as u32);
+        // SAFETY: there is an item, as `new` has seen. Of a number of items modulo 2³² that is not 0, the index is less; of 0
+        // it is 0.
+        let item = unsafe { self.0.get_unchecked(index as usize) };
+        (item, index)
     }
 
     /// The item of the upper half of a hash: [`half_range`] over the items.
@@ -211,6 +222,7 @@ mod tests {
                 let (mut index, rest) = fastrange(hash, n);
                 assert_eq!(table.at(hash), (&index, index, rest));
                 assert_eq!(to_write.at(hash), (&mut index, rest));
+                assert_eq!(table.at_by_halves(hash), (&index, index as u32));
                 let half = (hash >> 32) as u32;
                 let index = (u64::from(half) * n) >> 32;
                 assert_eq!(
@@ -231,6 +243,8 @@ mod tests {
             for half in [0, 1, u32::MAX - 1, u32::MAX] {
                 assert_eq!(Table::new(&items).unwrap().at_half(half), &());
                 assert_eq!(TableMut::new(&mut items).unwrap().at_half(half), &());
+                let hash = u64::from(half) << 32 | u64::from(half);
+                assert_eq!(Table::new(&items).unwrap().at_by_halves(hash).0, &());
             }
         }
     }

@@ -295,3 +295,21 @@ fn construction_succeeds_at_every_awkward_size() {
     let sets = std::env::var("TAMIS_SCAN_SETS").map_or(1, |sets| sets.parse().unwrap());
     scan(awkward_sizes(), sets);
 }
+
+#[test]
+fn vectors_place_hashes_as_single_lookups_do() {
+    for config in ["", "arity=4", "shards=7", "arity=4,shards=1000"] {
+        let filter: BinaryFuse8 = made(config, &keys(20_000, 1)).unwrap();
+        let ends = [0, 1, (1 << 32) - 1, 1 << 32, u64::MAX - 1, u64::MAX];
+        for hash in ends.into_iter().chain((0..50_000).map(mix64)) {
+            with_reader!(
+                &filter,
+                reader => {
+                    let (one, of_many) = (reader.place(hash), reader.place_by_halves(hash));
+                    assert_eq!((one.first, one.hash), (of_many.first, of_many.hash));
+                },
+                panic!("the filter has keys")
+            );
+        }
+    }
+}

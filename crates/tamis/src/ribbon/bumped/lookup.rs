@@ -183,7 +183,7 @@ impl<const LAYOUT: u8> simd::Op for LookupBatch<'_, LAYOUT> {
     fn run<B: Bits>(self, bits: B) {
         let probe = self.ribbon.probe::<B, LAYOUT>(bits);
         let bytes = self.ribbon.size_in_bytes();
-        simd::probe_all(&probe, bytes, self.hashes, self.out);
+        simd::probe_all(&probe, bits, bytes, self.hashes, self.out);
     }
 }
 
