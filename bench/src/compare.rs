@@ -14,12 +14,22 @@ pub(crate) enum Verdict {
 pub(crate) const LEAST: f64 = 1.03;
 /// Nor is one below this, if there were too few rounds to know how much they differ.
 const LEAST_OF_FEW: f64 = 1.15;
+/// Rounds that are enough: of five and five of the same thing, all of one run lie above all of the other by chance in one case of
+/// 126, of three and three in one of ten.
+const ENOUGH: usize = 5;
+/// Rounds that are enough for what hardly differs from one to the next.
+const ENOUGH_OF_STEADY: usize = 3;
 
 /// Whether a figure changed: the medians differ, and the ranges from p10 to p90 do not overlap.
 ///
 /// A ratio of the medians below `least` is no change, nor one below [`LEAST_OF_FEW`] of few rounds.
-pub(crate) fn verdict(old: &Samples, new: &Samples, least: f64) -> Verdict {
-    let few = old.0.len().min(new.0.len()) < 3;
+fn verdict(figure: Figure, old: &Samples, new: &Samples, least: f64) -> Verdict {
+    let enough = if figure.unit() == "ns" {
+        ENOUGH
+    } else {
+        ENOUGH_OF_STEADY
+    };
+    let few = old.0.len().min(new.0.len()) < enough;
     let least = if few { least.max(LEAST_OF_FEW) } else { least };
     let ((old_low, old_high), (new_low, new_high)) = (old.range(), new.range());
     if new_low > old_high && new.median() > old.median() * least {
@@ -85,7 +95,7 @@ pub(crate) fn compare(old: &Run, new: &Run, least: f64, all: bool) -> Option<(St
                 rivals.0.push(ratio);
             }
             compared += 1;
-            let verdict = verdict(old_samples, samples, least);
+            let verdict = verdict(*figure, old_samples, samples, least);
             match verdict {
                 Verdict::Worse if row.ours => worse += 1,
                 Verdict::Better if row.ours => better += 1,
@@ -128,35 +138,49 @@ mod tests {
         Samples(samples.to_vec())
     }
 
+    fn of_times(old: &[f64], new: &[f64]) -> Verdict {
+        verdict(Figure::Absent, &of(old), &of(new), LEAST)
+    }
+
     #[test]
     fn a_change_within_the_spread_is_none() {
-        let noisy = of(&[8.0, 10.0, 12.0]);
-        assert_eq!(
-            verdict(&noisy, &of(&[9.0, 11.5, 13.0]), LEAST),
-            Verdict::Same
-        );
-        assert_eq!(verdict(&noisy, &noisy, LEAST), Verdict::Same);
+        let noisy = [8.0, 9.0, 10.0, 11.0, 12.0];
+        let later = [9.0, 10.0, 11.5, 12.0, 13.0];
+        assert_eq!(of_times(&noisy, &later), Verdict::Same);
+        assert_eq!(of_times(&noisy, &noisy), Verdict::Same);
     }
 
     #[test]
     fn a_change_beyond_the_spread_is_told_either_way() {
-        let (slow, fast) = (of(&[10.0, 10.1, 10.2]), of(&[8.0, 8.1, 8.2]));
-        assert_eq!(verdict(&fast, &slow, LEAST), Verdict::Worse);
-        assert_eq!(verdict(&slow, &fast, LEAST), Verdict::Better);
+        let slow = [8.7, 8.8, 8.8, 8.9, 8.9];
+        let fast = [8.0, 8.1, 8.1, 8.2, 8.2];
+        assert_eq!(of_times(&fast, &slow), Verdict::Worse);
+        assert_eq!(of_times(&slow, &fast), Verdict::Better);
     }
 
     #[test]
     fn a_tiny_change_is_none_however_quiet() {
-        let (old, new) = (of(&[10.0; 5]), of(&[10.2; 5]));
-        assert_eq!(verdict(&old, &new, LEAST), Verdict::Same);
-        assert_eq!(verdict(&old, &of(&[10.4; 5]), LEAST), Verdict::Worse);
+        assert_eq!(of_times(&[10.0; 5], &[10.2; 5]), Verdict::Same);
+        assert_eq!(of_times(&[10.0; 5], &[10.4; 5]), Verdict::Worse);
     }
 
     #[test]
     fn few_rounds_must_differ_more() {
-        assert_eq!(verdict(&of(&[10.0]), &of(&[11.0]), LEAST), Verdict::Same);
-        assert_eq!(verdict(&of(&[10.0]), &of(&[12.0]), LEAST), Verdict::Worse);
-        assert_eq!(verdict(&of(&[]), &of(&[1.0]), LEAST), Verdict::Same);
+        for rounds in [1, 2, 3, 4] {
+            let verdict = |to| of_times(&vec![10.0; rounds], &vec![to; rounds]);
+            assert_eq!(verdict(11.0), Verdict::Same);
+            assert_eq!(verdict(12.0), Verdict::Worse);
+        }
+        assert_eq!(of_times(&[], &[1.0]), Verdict::Same);
+    }
+
+    #[test]
+    fn space_is_known_after_few_rounds() {
+        let verdict = |rounds| {
+            let (old, new) = (of(&vec![10.0; rounds]), of(&vec![11.0; rounds]));
+            verdict(Figure::Bits, &old, &new, LEAST)
+        };
+        assert_eq!((verdict(2), verdict(3)), (Verdict::Same, Verdict::Worse));
     }
 
     #[test]

@@ -295,14 +295,23 @@ impl Duel<'_> {
                     *taken = taken.zip(took).map(|(all, these)| all && these);
                 }
             }
-            for (row, (_, ns, taken)) in rows.iter_mut().zip(fills) {
-                // A filter that refused a key was not filled.
-                if taken == Some(true) {
-                    row.record(figure, ns / n as f64);
-                }
-            }
+            let fills: Vec<_> = fills
+                .into_iter()
+                .map(|(_, ns, taken)| (ns, taken))
+                .collect();
+            record_fills(figure, n, &fills, rows);
         }
         Ok(())
+    }
+}
+
+/// Records a round of fills: how long each took, and whether all keys were taken. A filter that refused one was not filled, and
+/// of its round the others have nothing to be compared with.
+fn record_fills(figure: Figure, n: usize, fills: &[(f64, Option<bool>)], rows: &mut [Row]) {
+    if fills.iter().all(|(_, taken)| *taken == Some(true)) {
+        for (row, (ns, _)) in rows.iter_mut().zip(fills) {
+            row.record(figure, ns / n as f64);
+        }
     }
 }
 
@@ -387,6 +396,21 @@ mod tests {
             assert!(row.figures.keys().copied().eq(expected));
             assert_eq!(row.figures[&Figure::Build].0.len(), 2);
         }
+    }
+
+    #[test]
+    fn of_a_round_in_which_one_side_is_not_filled_nobody_has_a_sample() {
+        let mut rows = vec![Row::default(), Row::default()];
+        let mut round = |first, second| {
+            let fills = [(10.0, first), (40.0, second)];
+            record_fills(Figure::Insert, 10, &fills, &mut rows);
+        };
+        round(Some(true), Some(true));
+        round(Some(true), Some(false));
+        round(None, Some(true));
+        let samples = |row: &Row| row.figures[&Figure::Insert].clone();
+        assert_eq!(samples(&rows[0]), Samples(vec![1.0]));
+        assert_eq!(samples(&rows[1]), Samples(vec![4.0]));
     }
 
     #[test]

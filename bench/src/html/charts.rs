@@ -63,7 +63,10 @@ fn grid(svg: &mut Svg, area: &Rect, scale: &Scale, label: &str) {
     for tick in scale.ticks() {
         let at = scale.at(tick);
         svg.line("grid", (at, area.top), (at, area.bottom));
-        svg.text("tick middle", (at, area.bottom + 16.0), &tick_text(tick));
+    }
+    for tick in scale.legible_ticks(FONT) {
+        let at = (scale.at(tick), area.bottom + 16.0);
+        svg.text("tick middle", at, &tick_text(tick));
     }
     if !label.is_empty() {
         let middle = f64::midpoint(area.left, area.right);

@@ -56,6 +56,21 @@ impl Scale {
             .filter(|tick| (self.low..=self.high).contains(tick))
             .collect()
     }
+
+    /// The ticks of a horizontal scale whose texts have room beside each other, from the left.
+    pub(crate) fn legible_ticks(&self, size: f64) -> Vec<f64> {
+        let mut taken = f64::NEG_INFINITY;
+        let mut ticks = self.ticks();
+        ticks.retain(|&tick| {
+            let half = text_width(&tick_text(tick), size) / 2.0;
+            let has_room = self.at(tick) - half >= taken;
+            if has_room {
+                taken = self.at(tick) + half + size / 4.0;
+            }
+            has_room
+        });
+        ticks
+    }
 }
 
 /// A number without needless zeros.
@@ -330,6 +345,27 @@ mod tests {
                 heights[pair[1]] - heights[pair[0]] >= 12.0 - 1e-9,
                 "{heights:?}"
             );
+        }
+    }
+
+    #[test]
+    fn texts_of_a_narrow_scale_do_not_overlap() {
+        let values = [2.0, 500.0];
+        for width in [10.0, 100.0, 160.0, 300.0, 900.0] {
+            let scale = Scale::over(values.into_iter(), 0.1, 40.0, 40.0 + width);
+            let ticks = scale.legible_ticks(12.0);
+            assert!(!ticks.is_empty());
+            for pair in ticks.windows(2) {
+                let room = scale.at(pair[1]) - scale.at(pair[0]);
+                let wide = |tick| text_width(&tick_text(tick), 12.0);
+                assert!(
+                    room >= f64::midpoint(wide(pair[0]), wide(pair[1])),
+                    "{ticks:?}"
+                );
+            }
+            if width == 900.0 {
+                assert_eq!(ticks, scale.ticks(), "there is room for all");
+            }
         }
     }
 

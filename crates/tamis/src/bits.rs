@@ -15,7 +15,7 @@ pub(crate) fn fastrange(hash: u64, n: u64) -> (u64, u64) {
 pub(crate) fn fastrange_by_halves(hash: u64, n: u32) -> u32 {
     let (high, low) = (hash >> 32, hash & u64::from(u32::MAX));
     let n = u64::from(n);
-    ((high * n + (low * n >> 32)) >> 32) as u32
+    ((high * n + ((low * n) >> 32)) >> 32) as u32
 }
 
 /// Mixes all bits of a word; a bijection (the finaliser of SplitMix64). Builders that retry salt their hashes with

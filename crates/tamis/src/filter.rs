@@ -52,14 +52,7 @@ pub trait Filter: Any + Debug + Send + Sync {
     ///
     /// Faster than single calls: the instruction set is chosen once, and memory is asked for ahead of its use.
     fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
-        let n = hashes.len().min(out.len());
-        let (hashes, out) = (&hashes[..n], &mut out[..n]);
-        simd::dispatch(simd::Batch {
-            probe: self,
-            bytes: self.size_in_bytes(),
-            hashes,
-            out,
-        });
+        simd::contains_batch::<_, { simd::SEVERAL_LINES }>(self, hashes, out);
     }
 }
 

@@ -170,6 +170,10 @@ impl Filter for Blocked {
         let blocks = self.blocks();
         simd::prefetch(blocks, block_of(hash, blocks.len()));
     }
+
+    fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
+        simd::contains_batch::<_, { simd::ONE_LINE }>(self, hashes, out);
+    }
 }
 
 impl Insert for Blocked {

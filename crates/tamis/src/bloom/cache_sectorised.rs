@@ -165,6 +165,10 @@ impl Filter for CacheSectorised {
         let lines = self.lines();
         simd::prefetch(lines, fastrange(hash, lines.len() as u64).0 as usize);
     }
+
+    fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
+        simd::contains_batch::<_, { simd::ONE_LINE }>(self, hashes, out);
+    }
 }
 
 impl Insert for CacheSectorised {

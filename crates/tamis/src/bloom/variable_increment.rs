@@ -148,10 +148,14 @@ impl VariableIncrement {
             .map(move |(place, rest)| (place, steps + (rest >> shift)))
     }
 
-    /// Whether `step` may be one of the summands of a counter.
+    /// Whether `step` may be one of the summands of a counter: the only one, with others, or nobody knows. Each is a coin, and
+    /// they are added up, because of any other way to join them the compiler makes branches.
     #[inline(always)]
     fn may_hold(&self, counter: u64, step: u64) -> bool {
-        (counter == step) | (counter >= step + self.steps) | (counter == self.greatest())
+        let alone = u8::from(counter == step);
+        let with_others = u8::from(counter >= step + self.steps);
+        let unknown = u8::from(counter == self.greatest());
+        alone + with_others + unknown != 0
     }
 
     /// How many of the L steps a counter accepts.

@@ -306,6 +306,7 @@ impl Reader<'_> {
 }
 
 impl Probe for Reader<'_> {
+    const PREFETCH_FROM: usize = simd::FAR;
     /// Both buckets, and the fingerprint.
     type Place = ([u64; 2], u64);
 

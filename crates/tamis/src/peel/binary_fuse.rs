@@ -231,6 +231,7 @@ struct Place {
 }
 
 impl<F: Fingerprint, const ARITY: usize, const ONE: bool> Probe for Reader<'_, F, ARITY, ONE> {
+    const PREFETCH_FROM: usize = simd::FAR;
     type Place = Place;
 
     #[inline(always)]

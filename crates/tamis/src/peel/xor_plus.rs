@@ -173,6 +173,7 @@ impl<F: Fingerprint> XorPlus<F> {
 struct Reader<'a, F: Fingerprint>(&'a XorPlus<F>);
 
 impl<F: Fingerprint> simd::Probe for Reader<'_, F> {
+    const PREFETCH_FROM: usize = simd::FAR;
     type Place = ([u32; 3], u64);
 
     #[inline(always)]

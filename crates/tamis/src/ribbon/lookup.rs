@@ -66,6 +66,7 @@ impl<'a, F: Sharded, R: Row, B: Bits, const WIDE: bool> Reader<'a, F, R, B, WIDE
 }
 
 impl<F: Sharded, R: Row, B: Bits, const WIDE: bool> Probe for Reader<'_, F, R, B, WIDE> {
+    const PREFETCH_FROM: usize = simd::FAR;
     type Place = Place<R>;
 
     /// The shard of a hash, and the rest as its salt makes it: the geometry of these filters.

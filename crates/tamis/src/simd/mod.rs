@@ -174,7 +174,7 @@ pub(crate) fn prefetch<T>(slice: &[T], index: usize) {
 
 /// From this many bytes on, lines are asked for into the second cache and not the first: a core can wait for more of them
 /// there. Whoever is about to branch on a line waits a little longer for it then, and is better off with [`prefetch_near`].
-const FAR: usize = 2 << 20;
+pub(crate) const FAR: usize = 2 << 20;
 
 /// Asks for the cache line into the first cache, whatever the size of the slice.
 #[inline(always)]
@@ -216,6 +216,9 @@ pub(crate) const PREFETCH_FROM: usize = 256 << 10;
 /// A probe should hold slices, not a filter: of a filter, whose fields lie in memory, the compiler loads pointers and
 /// lengths again after each answer that it writes.
 pub(crate) trait Probe {
+    /// From how many bytes on memory is asked for ahead: while a filter is in the second cache, whoever does more than a few steps
+    /// leaves the processor enough to do while it waits, and says [`FAR`].
+    const PREFETCH_FROM: usize = PREFETCH_FROM;
     /// All that the second step needs, so that nothing is computed twice; the hash itself where that is cheap.
     type Place: Copy;
     /// Where the memory of a hash lies.
@@ -237,8 +240,11 @@ pub(crate) trait Probe {
     }
 }
 
-/// A filter is its own probe, unless it has a better one.
-impl<F: crate::Filter + ?Sized> Probe for &F {
+/// A filter as its own probe, unless it has a better one, that asks for memory from so many bytes on.
+struct Itself<'a, F: ?Sized, const FROM: usize>(&'a F);
+
+impl<F: crate::Filter + ?Sized, const FROM: usize> Probe for Itself<'_, F, FROM> {
+    const PREFETCH_FROM: usize = FROM;
     type Place = u64;
 
     #[inline(always)]
@@ -248,13 +254,34 @@ impl<F: crate::Filter + ?Sized> Probe for &F {
 
     #[inline(always)]
     fn prefetch(&self, hash: u64) {
-        crate::Filter::prefetch(*self, hash);
+        self.0.prefetch(hash);
     }
 
     #[inline(always)]
     fn probe(&self, hash: u64) -> bool {
-        self.contains(hash)
+        self.0.contains(hash)
     }
+}
+
+/// The lines of several places are asked for from here on: to find them twice pays where memory is far.
+pub(crate) const SEVERAL_LINES: usize = 4 * FAR;
+/// A line at a place that is found at once, from here on.
+pub(crate) const ONE_LINE: usize = PREFETCH_FROM;
+
+/// Looks up many hashes by single calls: `out[i]` is the answer to `hashes[i]`, for as many as both hold. `FROM` is one of the
+/// above.
+pub(crate) fn contains_batch<F: crate::Filter + ?Sized, const FROM: usize>(
+    filter: &F,
+    hashes: &[u64],
+    out: &mut [bool],
+) {
+    let n = hashes.len().min(out.len());
+    dispatch(Batch {
+        probe: Itself::<F, FROM>(filter),
+        bytes: filter.size_in_bytes(),
+        hashes: &hashes[..n],
+        out: &mut out[..n],
+    });
 }
 
 /// Work with one hash, all of whose functions must be `#[inline(always)]`.
@@ -328,8 +355,13 @@ pub(crate) fn probe_all<P: Probe, B: Bits>(
     hashes: &[u64],
     out: &mut [bool],
 ) {
-    if bytes < PREFETCH_FROM || hashes.len() <= AHEAD {
-        for &hash in Ahead::new(bytes, hashes).first {
+    if bytes < P::PREFETCH_FROM || hashes.len() <= AHEAD {
+        let first = if bytes < P::PREFETCH_FROM {
+            &[]
+        } else {
+            hashes
+        };
+        for &hash in first {
             probe.prefetch(probe.place(hash));
         }
         for (&hash, answer) in hashes.iter().zip(out) {
@@ -347,12 +379,16 @@ pub(crate) fn probe_all<P: Probe, B: Bits>(
         probe.prefetch(*slot);
     }
     let (early, late) = out.split_at_mut(coming.len());
-    for (i, (&next, answer)) in coming.iter().zip(early).enumerate() {
-        prefetch(coming, i + HASHES_AHEAD);
-        let next = probe.place(next);
-        probe.prefetch(next);
-        let place = std::mem::replace(&mut ring[i % AHEAD], next);
-        *answer = probe.probe(place);
+    // Answers gather here: after each that it writes to others' memory, the compiler would load anew all that a probe reads.
+    let mut answers = [false; AHEAD];
+    for (coming, out) in coming.chunks(AHEAD).zip(early.chunks_mut(AHEAD)) {
+        for (i, (&next, slot)) in coming.iter().zip(&mut ring).enumerate() {
+            prefetch(coming, i + HASHES_AHEAD);
+            let next = probe.place(next);
+            probe.prefetch(next);
+            answers[i] = probe.probe(std::mem::replace(slot, next));
+        }
+        out.copy_from_slice(&answers[..out.len()]);
     }
     for (i, answer) in (coming.len()..).zip(late) {
         *answer = probe.probe(ring[i % AHEAD]);
@@ -523,6 +559,7 @@ mod tests {
     }
 
     impl<const GROUPS: bool> Probe for Notes<GROUPS> {
+        const PREFETCH_FROM: usize = FAR;
         type Place = u64;
         fn place(&self, hash: u64) -> u64 {
             hash
@@ -540,7 +577,7 @@ mod tests {
     }
 
     fn batches_ask_for_memory_before_they_read_it<const GROUPS: bool>() {
-        for bytes in [PREFETCH_FROM - 1, PREFETCH_FROM] {
+        for bytes in [FAR - 1, FAR] {
             for len in (0..3 * AHEAD).chain([10 * AHEAD - 1, 10 * AHEAD + GROUP]) {
                 let hashes: Vec<u64> = (0..len as u64).collect();
                 let notes = Notes::<GROUPS>(RefCell::default());
@@ -552,13 +589,13 @@ mod tests {
                 let when = |note| notes.iter().position(|&other| other == note);
                 for &hash in &hashes {
                     let (asked, read) = (when(Note::Prefetch(hash)), when(Note::Probe(hash)));
-                    if bytes < PREFETCH_FROM {
+                    if bytes < FAR {
                         assert_eq!(asked, None);
                     } else {
                         assert!(asked.is_some() && asked < read, "{hash} of {len}");
                     }
                 }
-                let asked = if bytes < PREFETCH_FROM { 0 } else { len };
+                let asked = if bytes < FAR { 0 } else { len };
                 assert_eq!(notes.len(), asked + len, "each once");
             }
         }

@@ -193,7 +193,8 @@ fn small_and_large(info: &KindInfo) -> [(Config, Vec<u64>); 2] {
     let mut n = 200_000;
     loop {
         let large = (config(info, n), hashes(8, n));
-        // More than `PREFETCH_FROM`, from where batches ask for memory ahead.
+        // From 256 KiB on batches ask for memory ahead, of some kinds; of the others, whose batches are a loop that the library
+        // tests, from 2 MiB or 8 MiB on.
         if must(info, &large.0, &large.1).filter().size_in_bytes() > 512 << 10 {
             return [small, large];
         }

@@ -313,3 +313,21 @@ fn vectors_place_hashes_as_single_lookups_do() {
         }
     }
 }
+
+#[test]
+fn batches_of_a_large_filter_answer_as_single_lookups_do() {
+    for config in ["", "arity=4", "shards=7"] {
+        let members = keys(2_200_000, 1);
+        let filter: BinaryFuse8 = made(config, &members).unwrap();
+        assert!(filter.size_in_bytes() > simd::FAR, "batches prefetch");
+        let others = keys(20_000, 2);
+        let asked = [&members[..20_000], &others].concat();
+        for len in [0, 1, 63, 64, 65, 71, 72, 73, 127, 128, 129, asked.len()] {
+            let asked = &asked[asked.len() / 2 - len / 2..][..len];
+            let mut out = vec![false; len];
+            filter.contains_batch(asked, &mut out);
+            let expected: Vec<bool> = asked.iter().map(|&hash| filter.contains(hash)).collect();
+            assert_eq!(out, expected, "{config}, {len}");
+        }
+    }
+}

@@ -194,6 +194,7 @@ pub(super) struct Layered<'a, B, const LAYOUT: u8> {
 }
 
 impl<B: Bits, const LAYOUT: u8> Probe for Layered<'_, B, LAYOUT> {
+    const PREFETCH_FROM: usize = simd::FAR;
     type Place = At;
 
     #[inline(always)]
