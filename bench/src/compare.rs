@@ -14,8 +14,8 @@ pub(crate) enum Verdict {
 pub(crate) const LEAST: f64 = 1.03;
 /// Nor is one below this, if there were too few rounds to know how much they differ.
 const LEAST_OF_FEW: f64 = 1.15;
-/// Rounds that are enough: of five and five of the same thing, all of one run lie above all of the other by chance in one case of
-/// 126, of three and three in one of ten.
+/// Rounds that are enough: of five and five of the same thing, all of one run lie above all of the other, or below, by chance in one
+/// case of 126, of three and three in one of ten. The ranges compared are a little narrower than that.
 const ENOUGH: usize = 5;
 /// Rounds that are enough for what hardly differs from one to the next.
 const ENOUGH_OF_STEADY: usize = 3;

@@ -50,7 +50,8 @@ pub trait Filter: Any + Debug + Send + Sync {
 
     /// Looks up many hashes: `out[i]` becomes `contains(hashes[i])`, for as many as both slices hold.
     ///
-    /// Faster than single calls: the instruction set is chosen once, and memory is asked for ahead of its use.
+    /// Faster than single calls, by most kinds: the instruction set is chosen once, and where a filter is large, memory is asked
+    /// for ahead of its use.
     fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
         simd::contains_batch::<_, { simd::SEVERAL_LINES }>(self, hashes, out);
     }

@@ -229,6 +229,7 @@ pub(crate) trait Probe {
     fn probe(&self, place: Self::Place) -> bool;
 
     /// Whether some hashes are placed faster together.
+    #[inline(always)]
     fn places_groups<B: Bits>() -> bool {
         false
     }
@@ -355,6 +356,7 @@ pub(crate) fn probe_all<P: Probe, B: Bits>(
     hashes: &[u64],
     out: &mut [bool],
 ) {
+    debug_assert_eq!(hashes.len(), out.len());
     if bytes < P::PREFETCH_FROM || hashes.len() <= AHEAD {
         let first = if bytes < P::PREFETCH_FROM {
             &[]
@@ -381,9 +383,10 @@ pub(crate) fn probe_all<P: Probe, B: Bits>(
     let (early, late) = out.split_at_mut(coming.len());
     // Answers gather here: after each that it writes to others' memory, the compiler would load anew all that a probe reads.
     let mut answers = [false; AHEAD];
-    for (coming, out) in coming.chunks(AHEAD).zip(early.chunks_mut(AHEAD)) {
-        for (i, (&next, slot)) in coming.iter().zip(&mut ring).enumerate() {
-            prefetch(coming, i + HASHES_AHEAD);
+    let chunks = coming.chunks(AHEAD).zip(early.chunks_mut(AHEAD));
+    for (start, (chunk, out)) in (0..).step_by(AHEAD).zip(chunks) {
+        for (i, (&next, slot)) in chunk.iter().zip(&mut ring).enumerate() {
+            prefetch(coming, start + i + HASHES_AHEAD);
             let next = probe.place(next);
             probe.prefetch(next);
             answers[i] = probe.probe(std::mem::replace(slot, next));
@@ -395,7 +398,8 @@ pub(crate) fn probe_all<P: Probe, B: Bits>(
     }
 }
 
-/// The same for groups of hashes that are placed together, and what is left of them.
+/// The same for groups of hashes that are placed together, and what is left of them. Who has that holds slices, and nothing that
+/// would be loaded after each answer.
 #[inline(always)]
 fn probe_groups<P: Probe, B: Bits>(probe: &P, bits: B, hashes: &[u64], out: &mut [bool]) {
     const WAITING: usize = AHEAD / GROUP;
@@ -594,6 +598,11 @@ mod tests {
                     } else {
                         assert!(asked.is_some() && asked < read, "{hash} of {len}");
                     }
+                }
+                // Not just before: by then, all of the next ones as far as they are asked for ahead.
+                for hash in AHEAD..if bytes < FAR { 0 } else { len } {
+                    let asked = when(Note::Prefetch(hash as u64));
+                    assert!(asked < when(Note::Probe((hash - AHEAD) as u64)));
                 }
                 let asked = if bytes < FAR { 0 } else { len };
                 assert_eq!(notes.len(), asked + len, "each once");

@@ -49,8 +49,8 @@ impl<'a, T> Table<'a, T> {
         (item, index, rest)
     }
 
-    /// The item of a hash and its index, as [`at`](Table::at) finds them, but by products that vectors have, and among the
-    /// first 2³² items alone.
+    /// The item of a hash and its index, as [`at`](Table::at) finds them among fewer than 2³² items, but by products that vectors
+    /// have; of n items that are more, one of the first n mod 2³².
     #[inline(always)]
     pub(crate) fn at_by_halves(self, hash: u64) -> (&'a T, u32) {
         let index = fastrange_by_halves(hash, self.0.len() as u32);

@@ -3,6 +3,7 @@
 use super::solve::SALTS;
 use super::*;
 use crate::error::BuildErrorKind;
+use crate::simd::Portable;
 
 fn keys(n: u64, set: u64) -> Vec<u64> {
     (0..n).map(|i| mix64(set << 40 | i)).collect()
@@ -314,6 +315,22 @@ fn vectors_place_hashes_as_single_lookups_do() {
     }
 }
 
+/// Says that vectors are used, wherever it runs.
+#[derive(Clone, Copy)]
+struct Vectors;
+
+impl Bits for Vectors {
+    const VECTOR: bool = true;
+
+    fn one(self, word: u64, number: u64) -> u64 {
+        Portable.one(word, number)
+    }
+
+    fn gather(self, word: u64, mask: u64) -> u64 {
+        Portable.gather(word, mask)
+    }
+}
+
 #[test]
 fn batches_of_a_large_filter_answer_as_single_lookups_do() {
     for config in ["", "arity=4", "shards=7"] {
@@ -324,10 +341,21 @@ fn batches_of_a_large_filter_answer_as_single_lookups_do() {
         let asked = [&members[..20_000], &others].concat();
         for len in [0, 1, 63, 64, 65, 71, 72, 73, 127, 128, 129, asked.len()] {
             let asked = &asked[asked.len() / 2 - len / 2..][..len];
-            let mut out = vec![false; len];
-            filter.contains_batch(asked, &mut out);
             let expected: Vec<bool> = asked.iter().map(|&hash| filter.contains(hash)).collect();
-            assert_eq!(out, expected, "{config}, {len}");
+            let [mut out, mut one_by_one, mut in_groups] = [0; 3].map(|_| vec![false; len]);
+            filter.contains_batch(asked, &mut out);
+            let bytes = filter.size_in_bytes();
+            with_reader!(
+                &filter,
+                reader => {
+                    simd::probe_all(&reader, Portable, bytes, asked, &mut one_by_one);
+                    simd::probe_all(&reader, Vectors, bytes, asked, &mut in_groups);
+                },
+                panic!("the filter has keys")
+            );
+            for answers in [out, one_by_one, in_groups] {
+                assert_eq!(answers, expected, "{config}, {len}");
+            }
         }
     }
 }
