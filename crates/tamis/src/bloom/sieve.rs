@@ -64,8 +64,15 @@ const TOGETHER: usize = 256;
 const NEAR: usize = 4 << 20;
 
 /// Up to this size, once more than three quarters of the keys went through a pass, most are members: the others' probes
-/// that are done for nothing cost less than further passes, and the processor has enough to do to wait for nothing.
+/// that are done for nothing cost less than further passes, and the processor has enough to do to wait for nothing. If they were
+/// members to the end, the next keys are looked up one by one.
 const MIDDLE: usize = 32 << 20;
+
+/// More than three quarters.
+#[inline(always)]
+fn is_most(these: usize, of: usize) -> bool {
+    4 * these > 3 * of
+}
 
 /// Looks up many hashes; `out` is as long as `hashes`.
 pub(crate) struct Sieve<'a, C> {
@@ -82,8 +89,19 @@ impl<C: Cells> Op for Sieve<'_, C> {
     fn run<B: Bits>(self, _: B) {
         let bytes = self.cells.size_in_bytes();
         let out = self.out.chunks_mut(TOGETHER);
+        // Whether most keys were members so far: then most of the next ones are, and a branch that stops seldom is guessed right.
+        let mut members = false;
         for (i, (hashes, out)) in self.hashes.chunks(TOGETHER).zip(out).enumerate() {
             prefetch_hashes::<TOGETHER>(self.hashes, (i + 1) * TOGETHER);
+            if members && bytes <= MIDDLE {
+                let mut found = 0;
+                for (&hash, answer) in hashes.iter().zip(out) {
+                    *answer = contains(&self.cells, self.k, hash);
+                    found += usize::from(*answer);
+                }
+                members = is_most(found, hashes.len());
+                continue;
+            }
             let mut keys = Keys::new(hashes);
             let mut ask = bytes > NEAR;
             let (mut done, mut probes) = (0, if ask { 1 } else { 2.min(self.k) });
@@ -95,10 +113,11 @@ impl<C: Cells> Op for Sieve<'_, C> {
                 keys.pass(&self.cells, probes);
                 done += probes;
                 probes = done.min(self.k - done);
-                if bytes <= MIDDLE && 4 * keys.left > 3 * before {
+                if bytes <= MIDDLE && is_most(keys.left, before) {
                     (probes, ask) = (self.k - done, false);
                 }
             }
+            members = is_most(keys.left, hashes.len());
             out.fill(false);
             for &answer in &keys.answers[..keys.left] {
                 out[usize::from(answer)] = true;
