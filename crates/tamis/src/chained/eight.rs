@@ -6,7 +6,7 @@
 //! ```
 
 use super::fast::Default as Usual;
-use crate::bits::fastrange;
+use crate::bits::{fastrange, fastrange_by_halves};
 use crate::simd::{self, Bits, Cut, Eight, Op};
 
 /// Bytes of a block.
@@ -83,12 +83,9 @@ pub(super) fn look_up<B: Bits, const REMOVABLE: bool>(
 #[inline(always)]
 fn place(blocks: &[[u8; BLOCK]], hashes: &[u64; LANES]) -> Eight {
     let mut keys = Eight::default();
-    let number = u64::from(blocks.len() as u32);
     for (lane, &hash) in hashes.iter().enumerate() {
-        let low = (hash & u64::from(u32::MAX)) * number;
-        let high = (hash >> 32) * number + (low >> 32);
-        keys.block[lane] = high >> 32;
-        keys.rest[lane] = high << 32 | low & u64::from(u32::MAX);
+        let (block, rest) = fastrange_by_halves(hash, blocks.len() as u32);
+        (keys.block[lane], keys.rest[lane]) = (block, rest);
     }
     for block in keys.block {
         simd::prefetch(blocks, block as usize);

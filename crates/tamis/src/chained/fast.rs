@@ -500,20 +500,7 @@ const _: () = assert!(CAP < 32);
 mod tests {
     use super::*;
     use crate::bits::mix64;
-    use crate::simd::{Op, dispatch};
-
-    /// The way that AVX-512 goes through this file, on any processor: its fields are compared one by one.
-    #[derive(Clone, Copy)]
-    struct AsVector;
-    impl Bits for AsVector {
-        const VECTOR: bool = true;
-        fn one(self, word: u64, number: u64) -> u64 {
-            Portable.one(word, number)
-        }
-        fn gather(self, word: u64, mask: u64) -> u64 {
-            Portable.gather(word, mask)
-        }
-    }
+    use crate::simd::{AsVector, Op, dispatch};
 
     /// What an operation comes to on each way through this file; all must agree.
     fn every_way<O: Op>(op: impl Fn() -> O) -> [O::Out; 3] {

@@ -289,12 +289,12 @@ impl<F: Fingerprint, const ARITY: usize, const ONE: bool> Reader<'_, F, ARITY, O
             (self.salts.items()[0], 0)
         } else {
             let (&salt, shard) = self.salts.at_by_halves(multiple(hash));
-            (salt, u64::from(shard) * u64::from(slots))
+            (salt, shard * u64::from(slots))
         };
         let hash = mix64(hash.wrapping_add(salt));
-        let first = fastrange_by_halves(hash, self.shape.firsts() as u32);
+        let (first, _) = fastrange_by_halves(hash, self.shape.firsts() as u32);
         Place {
-            first: start + u64::from(first),
+            first: start + first,
             hash,
         }
     }

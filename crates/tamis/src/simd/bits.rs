@@ -97,6 +97,24 @@ impl Bits for Portable {
     }
 }
 
+/// The ways that AVX-512 goes, on any processor, for tests: its fields are compared one by one.
+#[cfg(test)]
+#[derive(Clone, Copy)]
+pub(crate) struct AsVector;
+
+#[cfg(test)]
+impl Bits for AsVector {
+    const VECTOR: bool = true;
+
+    fn one(self, word: u64, number: u64) -> u64 {
+        Portable.one(word, number)
+    }
+
+    fn gather(self, word: u64, mask: u64) -> u64 {
+        Portable.gather(word, mask)
+    }
+}
+
 /// The instructions of [`Level::V3`](super::Level::V3), BMI2 and AVX2 among them; a value is the proof that the processor has
 /// them.
 #[cfg(target_arch = "x86_64")]

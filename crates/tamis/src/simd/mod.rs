@@ -21,6 +21,8 @@ mod gap;
 mod parity;
 mod table;
 
+#[cfg(test)]
+pub(crate) use bits::AsVector;
 pub(crate) use bits::{Bits, Portable};
 pub(crate) use chains::{Cut, Eight};
 pub(crate) use fields::Fields;

@@ -52,8 +52,8 @@ impl<'a, T> Table<'a, T> {
     /// The item of a hash and its index, as [`at`](Table::at) finds them among fewer than 2³² items, but by products that vectors
     /// have; of n items that are more, one of the first n mod 2³².
     #[inline(always)]
-    pub(crate) fn at_by_halves(self, hash: u64) -> (&'a T, u32) {
-        let index = fastrange_by_halves(hash, self.0.len() as u32);
+    pub(crate) fn at_by_halves(self, hash: u64) -> (&'a T, u64) {
+        let (index, _) = fastrange_by_halves(hash, self.0.len() as u32);
         // SAFETY: there is an item, as `new` has seen. Of a number of items modulo 2³² that is not 0, the index is less; of 0
         // it is 0.
         let item = unsafe { self.0.get_unchecked(index as usize) };
@@ -222,7 +222,7 @@ mod tests {
                 let (mut index, rest) = fastrange(hash, n);
                 assert_eq!(table.at(hash), (&index, index, rest));
                 assert_eq!(to_write.at(hash), (&mut index, rest));
-                assert_eq!(table.at_by_halves(hash), (&index, index as u32));
+                assert_eq!(table.at_by_halves(hash), (&index, index));
                 let half = (hash >> 32) as u32;
                 let index = (u64::from(half) * n) >> 32;
                 assert_eq!(

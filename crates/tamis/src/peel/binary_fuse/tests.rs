@@ -3,7 +3,7 @@
 use super::solve::SALTS;
 use super::*;
 use crate::error::BuildErrorKind;
-use crate::simd::Portable;
+use crate::simd::{AsVector, Portable};
 
 fn keys(n: u64, set: u64) -> Vec<u64> {
     (0..n).map(|i| mix64(set << 40 | i)).collect()
@@ -315,22 +315,6 @@ fn vectors_place_hashes_as_single_lookups_do() {
     }
 }
 
-/// Says that vectors are used, wherever it runs.
-#[derive(Clone, Copy)]
-struct Vectors;
-
-impl Bits for Vectors {
-    const VECTOR: bool = true;
-
-    fn one(self, word: u64, number: u64) -> u64 {
-        Portable.one(word, number)
-    }
-
-    fn gather(self, word: u64, mask: u64) -> u64 {
-        Portable.gather(word, mask)
-    }
-}
-
 #[test]
 fn batches_of_a_large_filter_answer_as_single_lookups_do() {
     for config in ["", "arity=4", "shards=7"] {
@@ -349,7 +333,7 @@ fn batches_of_a_large_filter_answer_as_single_lookups_do() {
                 &filter,
                 reader => {
                     simd::probe_all(&reader, Portable, bytes, asked, &mut one_by_one);
-                    simd::probe_all(&reader, Vectors, bytes, asked, &mut in_groups);
+                    simd::probe_all(&reader, AsVector, bytes, asked, &mut in_groups);
                 },
                 panic!("the filter has keys")
             );
