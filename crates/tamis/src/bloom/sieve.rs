@@ -9,12 +9,13 @@
 //! ```text
 //!   hashes   h₀ h₁ h₂ h₃ h₄ h₅ h₆ h₇ …     the first place of each is asked for
 //!   pass 1   h₀    h₂ h₃       h₆    …     those whose place is set go on; the next place is asked for
-//!   pass 2         h₂          h₆    …     each pass has as many probes as all before it, or all that are left
+//!   pass 2         h₂          h₆    …     each pass has as many probes as all before it, up to four
 //!   pass 3         h₂                …     what is left in the end is present
 //! ```
 //!
 //! A key is written to the list of those that go on whether it does or not, and the list grows only if it does. When a
-//! place is tested it was asked for a whole pass ago, and an absent key reads about 2.2 lines, where 2 are the least.
+//! place is tested it was asked for a whole pass ago, and an absent key reads about 2.2 lines, where 2 are the least. The
+//! places of a pass are found for all its keys first, several at once in vectors.
 
 use crate::bloom::remix;
 use crate::simd::{Bits, Op, prefetch_hashes};
@@ -23,10 +24,18 @@ use crate::simd::{Bits, Op, prefetch_hashes};
 pub(crate) trait Cells {
     /// How much memory they take.
     fn size_in_bytes(&self) -> usize;
-    /// Asks for the memory of a place.
-    fn prefetch(&self, state: u64);
-    /// 1 if a place lets a key through, 0 if not.
+    /// 1 if the place that a state chooses lets a key through, 0 if not.
     fn is_set(&self, state: u64) -> u64;
+    /// The number of that place, for later.
+    fn place(&self, state: u64) -> u64;
+    /// Whether they are so few that [`place_by_halves`](Cells::place_by_halves) finds their places.
+    fn are_few(&self) -> bool;
+    /// The same place of few by products that vectors have.
+    fn place_by_halves(&self, state: u64) -> u64;
+    /// Asks for the memory of a place.
+    fn prefetch(&self, place: u64);
+    /// 1 if a place lets a key through, 0 if not.
+    fn is_set_at(&self, place: u64) -> u64;
 }
 
 /// Probes of a single lookup between two branches.
@@ -37,23 +46,14 @@ pub(crate) const AT_ONCE: u32 = 2;
 pub(crate) fn contains<C: Cells>(cells: &C, k: u32, hash: u64) -> bool {
     let mut state = hash;
     let mut pass = |probes| {
-        let (all, next) = probe(cells, probes, state);
-        state = next;
+        let mut all = 1;
+        for _ in 0..probes {
+            all &= cells.is_set(state);
+            state = remix(state);
+        }
         all != 0
     };
     (0..k / AT_ONCE).all(|_| pass(AT_ONCE)) && pass(k % AT_ONCE)
-}
-
-/// Tests so many places of a key in the given state: 1 if all are set, and the state after them. An integer, because of a
-/// `bool` the compiler makes the branches that are to be avoided.
-#[inline(always)]
-fn probe<C: Cells>(cells: &C, probes: u32, mut state: u64) -> (u64, u64) {
-    let mut all = 1;
-    for _ in 0..probes {
-        all &= cells.is_set(state);
-        state = remix(state);
-    }
-    (all, state)
 }
 
 /// Keys that go through the passes together: enough that the last passes still have several, few enough that their
@@ -63,16 +63,8 @@ const TOGETHER: usize = 256;
 /// Up to this size the caches answer so soon that a second probe costs less than a second pass.
 const NEAR: usize = 4 << 20;
 
-/// Up to this size, once more than three quarters of the keys went through a pass, most are members: the others' probes
-/// that are done for nothing cost less than further passes, and the processor has enough to do to wait for nothing. If they were
-/// members to the end, the next keys are looked up one by one.
-const MIDDLE: usize = 32 << 20;
-
-/// More than three quarters.
-#[inline(always)]
-fn is_most(these: usize, of: usize) -> bool {
-    4 * these > 3 * of
-}
+/// The most probes of a pass: what they need is kept near.
+const PROBES: usize = 4;
 
 /// Looks up many hashes; `out` is as long as `hashes`.
 pub(crate) struct Sieve<'a, C> {
@@ -87,13 +79,15 @@ impl<C: Cells> Op for Sieve<'_, C> {
 
     #[inline(always)]
     fn run<B: Bits>(self, _: B) {
-        let bytes = self.cells.size_in_bytes();
-        let out = self.out.chunks_mut(TOGETHER);
+        let near = self.cells.size_in_bytes() <= NEAR;
+        let k = self.k as usize;
+        let mut places = [[0; TOGETHER]; PROBES];
         // Whether most keys were members so far: then most of the next ones are, and a branch that stops seldom is guessed right.
         let mut members = false;
+        let out = self.out.chunks_mut(TOGETHER);
         for (i, (hashes, out)) in self.hashes.chunks(TOGETHER).zip(out).enumerate() {
             prefetch_hashes::<TOGETHER>(self.hashes, (i + 1) * TOGETHER);
-            if members && bytes <= MIDDLE {
+            if near && members {
                 let mut found = 0;
                 for (&hash, answer) in hashes.iter().zip(out) {
                     *answer = contains(&self.cells, self.k, hash);
@@ -103,19 +97,22 @@ impl<C: Cells> Op for Sieve<'_, C> {
                 continue;
             }
             let mut keys = Keys::new(hashes);
-            let mut ask = bytes > NEAR;
-            let (mut done, mut probes) = (0, if ask { 1 } else { 2.min(self.k) });
+            let (mut done, mut probes) = (0, if near { 2.min(k) } else { 1 });
             while probes > 0 {
-                if ask {
-                    keys.prefetch(&self.cells, probes);
+                let places = &mut places[..probes];
+                keys.place(&self.cells, places);
+                if !near {
+                    keys.prefetch(&self.cells, places);
                 }
-                let before = keys.left;
-                keys.pass(&self.cells, probes);
+                match places {
+                    [a] => keys.pass(&self.cells, [a]),
+                    [a, b] => keys.pass(&self.cells, [a, b]),
+                    [a, b, c] => keys.pass(&self.cells, [a, b, c]),
+                    [a, b, c, d, ..] => keys.pass(&self.cells, [a, b, c, d]),
+                    [] => {}
+                }
                 done += probes;
-                probes = done.min(self.k - done);
-                if bytes <= MIDDLE && is_most(keys.left, before) {
-                    (probes, ask) = (self.k - done, false);
-                }
+                probes = done.min(k - done).min(PROBES);
             }
             members = is_most(keys.left, hashes.len());
             out.fill(false);
@@ -124,6 +121,12 @@ impl<C: Cells> Op for Sieve<'_, C> {
             }
         }
     }
+}
+
+/// More than three quarters.
+#[inline(always)]
+fn is_most(these: usize, of: usize) -> bool {
+    4 * these > 3 * of
 }
 
 /// The keys that are left: the state of each, and where its answer goes.
@@ -145,25 +148,46 @@ impl Keys {
         }
     }
 
-    /// Asks for the next places of every key.
+    /// Finds the next places of every key, probe by probe, in a loop in which the compiler finds the vectors.
     #[inline(always)]
-    fn prefetch<C: Cells>(&self, cells: &C, probes: u32) {
-        for &state in &self.states[..self.left] {
-            let mut state = state;
-            for _ in 0..probes {
-                cells.prefetch(state);
-                state = remix(state);
+    fn place<C: Cells>(&mut self, cells: &C, places: &mut [[u64; TOGETHER]]) {
+        for places in places {
+            let states = self.states[..self.left].iter_mut();
+            if cells.are_few() {
+                for (state, place) in states.zip(places) {
+                    *place = cells.place_by_halves(*state);
+                    *state = remix(*state);
+                }
+            } else {
+                for (state, place) in states.zip(places) {
+                    *place = cells.place(*state);
+                    *state = remix(*state);
+                }
             }
         }
     }
 
-    /// Keeps the keys whose next places are all set.
+    /// Asks for them.
     #[inline(always)]
-    fn pass<C: Cells>(&mut self, cells: &C, probes: u32) {
+    fn prefetch<C: Cells>(&self, cells: &C, places: &[[u64; TOGETHER]]) {
+        for places in places {
+            for &place in &places[..self.left] {
+                cells.prefetch(place);
+            }
+        }
+    }
+
+    /// Keeps the keys whose places are all set. The answers are joined as integers, because of a `bool` the compiler makes the
+    /// branches that are to be avoided.
+    #[inline(always)]
+    fn pass<C: Cells, const N: usize>(&mut self, cells: &C, places: [&mut [u64; TOGETHER]; N]) {
         let mut on = 0;
-        for i in 0..self.left {
-            let (all, state) = probe(cells, probes, self.states[i]);
-            self.states[on] = state;
+        for i in 0..self.left.min(TOGETHER) {
+            let mut all = 1;
+            for places in &places {
+                all &= cells.is_set_at(places[i]);
+            }
+            self.states[on] = self.states[i];
             self.answers[on] = self.answers[i];
             on += all as usize;
         }
@@ -174,14 +198,15 @@ impl Keys {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bits::{fastrange, mix64};
+    use crate::bits::{fastrange, fastrange_by_halves, mix64};
     use crate::bloom::positions;
 
     const PLACES: u64 = 1 << 20;
 
-    /// Cells of which all but every n-th are set, that say how large they are.
+    /// Cells of which all but every n-th are set, that say how large they are and whether they are few.
     struct Most {
         bytes: usize,
+        few: bool,
         n: u64,
     }
 
@@ -190,36 +215,59 @@ mod tests {
             self.bytes
         }
 
-        fn prefetch(&self, _: u64) {}
-
         fn is_set(&self, state: u64) -> u64 {
-            u64::from(!fastrange(state, PLACES).0.is_multiple_of(self.n))
+            self.is_set_at(self.place(state))
+        }
+
+        fn place(&self, state: u64) -> u64 {
+            fastrange(state, PLACES).0
+        }
+
+        fn are_few(&self) -> bool {
+            self.few
+        }
+
+        fn place_by_halves(&self, state: u64) -> u64 {
+            assert!(self.few);
+            fastrange_by_halves(state, PLACES as u32).0
+        }
+
+        fn prefetch(&self, place: u64) {
+            assert!(place < PLACES && self.bytes > NEAR);
+        }
+
+        fn is_set_at(&self, place: u64) -> u64 {
+            u64::from(!place.is_multiple_of(self.n))
         }
     }
 
     #[test]
     fn single_and_batch_test_exactly_the_places_of_a_key() {
         let hashes: Vec<u64> = (0..1000).map(mix64).collect();
-        let sizes = [NEAR, NEAR + 1, MIDDLE + 1];
         // Half of the keys go through each probe, or most.
-        for (bytes, n) in sizes
-            .into_iter()
-            .flat_map(|bytes| [(bytes, 2), (bytes, 16)])
-        {
-            for k in 1..=16 {
-                let cells = Most { bytes, n };
-                let all = |&hash: &u64| positions(hash, PLACES, k).all(|p| !p.is_multiple_of(n));
-                let expected: Vec<bool> = hashes.iter().map(all).collect();
-                let single: Vec<bool> = hashes.iter().map(|&h| contains(&cells, k, h)).collect();
-                assert_eq!(single, expected, "k = {k}");
-                let mut out = vec![true; hashes.len()];
-                crate::simd::dispatch(Sieve {
-                    cells,
-                    k,
-                    hashes: &hashes,
-                    out: &mut out,
-                });
-                assert_eq!(out, expected, "k = {k}");
+        for n in [2, 16] {
+            for (bytes, few) in [
+                (NEAR, true),
+                (NEAR + 1, true),
+                (NEAR, false),
+                (NEAR + 1, false),
+            ] {
+                for k in 1..=20 {
+                    let cells = Most { bytes, few, n };
+                    let is_set = |place: u64| !place.is_multiple_of(n);
+                    let all = |&hash: &u64| positions(hash, PLACES, k).all(is_set);
+                    let expected: Vec<bool> = hashes.iter().map(all).collect();
+                    let single = hashes.iter().map(|&hash| contains(&cells, k, hash));
+                    assert!(single.eq(expected.iter().copied()), "k = {k}");
+                    let mut out = vec![true; hashes.len()];
+                    crate::simd::dispatch(Sieve {
+                        cells,
+                        k,
+                        hashes: &hashes,
+                        out: &mut out,
+                    });
+                    assert_eq!(out, expected, "k = {k}");
+                }
             }
         }
     }

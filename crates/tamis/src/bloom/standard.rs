@@ -39,7 +39,7 @@
 //! - Swamidass, Baldi, *Mathematical correction for fingerprint similarity measures*, 2007: the number of keys from the
 //!   number of ones.
 
-use crate::bits::fastrange;
+use crate::bits::{fastrange, fastrange_by_halves};
 use crate::bloom::sieve::{self, Cells, Sieve};
 use crate::bloom::{BitWords, positions, remix};
 use crate::buf::Buf;
@@ -172,15 +172,36 @@ impl Cells for Table<'_, u64> {
     }
 
     #[inline(always)]
-    fn prefetch(&self, x: u64) {
-        let (word, _) = fastrange(x, self.items().len() as u64);
-        simd::prefetch(self.items(), word as usize);
-    }
-
-    #[inline(always)]
     fn is_set(&self, x: u64) -> u64 {
         let (word, _, rest) = self.at(x);
         word >> (rest >> 58) & 1
+    }
+
+    #[inline(always)]
+    fn place(&self, x: u64) -> u64 {
+        let (word, rest) = fastrange(x, self.items().len() as u64);
+        word << 6 | rest >> 58
+    }
+
+    #[inline(always)]
+    fn are_few(&self) -> bool {
+        u32::try_from(self.items().len()).is_ok()
+    }
+
+    #[inline(always)]
+    fn place_by_halves(&self, x: u64) -> u64 {
+        let (word, rest) = fastrange_by_halves(x, self.items().len() as u32);
+        word << 6 | rest >> 58
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, place: u64) {
+        simd::prefetch(self.items(), (place / 64) as usize);
+    }
+
+    #[inline(always)]
+    fn is_set_at(&self, place: u64) -> u64 {
+        self.items()[(place / 64) as usize] >> (place % 64) & 1
     }
 }
 
