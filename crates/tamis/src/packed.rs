@@ -31,6 +31,11 @@ pub(crate) struct View<'a> {
 }
 
 impl View<'_> {
+    #[inline(always)]
+    pub(crate) fn size_in_bytes(self) -> usize {
+        self.bytes.len()
+    }
+
     /// Bits of a field.
     #[inline(always)]
     pub(crate) fn width(self) -> u32 {

@@ -10,13 +10,14 @@
 
 use std::ops::RangeInclusive;
 
-use crate::bits::low_mask;
+use crate::bits::{fastrange, fastrange_by_halves, low_mask};
 use crate::bloom::positions;
+use crate::bloom::sieve::{self, Cells};
 use crate::bloom::standard::{MOST_BITS, MOST_K, shape};
 use crate::config::{Config, Param};
 use crate::error::{BuildError, DecodeError, MergeError, NoMemory};
 use crate::format::{Decoder, Encoder};
-use crate::packed::Packed;
+use crate::packed::{Packed, View};
 
 /// An array of counters, and how many of them a key has.
 #[derive(Clone, Debug)]
@@ -24,6 +25,49 @@ pub(super) struct Counters {
     table: Packed,
     len: u64,
     k: u32,
+}
+
+/// The counters for looking up: one that is not zero lets a key through.
+struct Used<'a> {
+    table: View<'a>,
+    len: u64,
+}
+
+impl Cells for Used<'_> {
+    #[inline(always)]
+    fn size_in_bytes(&self) -> usize {
+        self.table.size_in_bytes()
+    }
+
+    #[inline(always)]
+    fn is_set(&self, x: u64) -> u64 {
+        self.is_set_at(self.place(x))
+    }
+
+    #[inline(always)]
+    fn place(&self, x: u64) -> u64 {
+        fastrange(x, self.len).0
+    }
+
+    #[inline(always)]
+    fn are_few(&self) -> bool {
+        u32::try_from(self.len).is_ok()
+    }
+
+    #[inline(always)]
+    fn place_by_halves(&self, x: u64) -> u64 {
+        fastrange_by_halves(x, self.len as u32).0
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, place: u64) {
+        self.table.prefetch(place);
+    }
+
+    #[inline(always)]
+    fn is_set_at(&self, place: u64) -> u64 {
+        u64::from(self.table.get(place) != 0)
+    }
 }
 
 pub(super) const K: Param = Param {
@@ -104,14 +148,23 @@ impl Counters {
         positions(hash, self.len, self.k).map(|place| self.table.get(place))
     }
 
+    /// Whether none of a key's counters is zero.
     #[inline(always)]
     pub(super) fn holds(&self, hash: u64) -> bool {
-        for place in positions(hash, self.len, self.k) {
-            if self.table.get(place) == 0 {
-                return false;
-            }
+        sieve::contains(&self.used(), self.k, hash)
+    }
+
+    /// The same of many keys.
+    pub(super) fn hold(&self, hashes: &[u64], out: &mut [bool]) {
+        sieve::contains_batch(&self.used(), self.k, hashes, out);
+    }
+
+    #[inline(always)]
+    fn used(&self) -> Used<'_> {
+        Used {
+            table: self.table.view(),
+            len: self.len,
         }
-        true
     }
 
     /// The least of a key's counters: no fewer than its copies, unless it is saturated.

@@ -18,7 +18,7 @@
 //! places of a pass are found for all its keys first, several at once in vectors.
 
 use crate::bloom::remix;
-use crate::simd::{Bits, Op, prefetch_hashes};
+use crate::simd::{self, Bits, Op, prefetch_hashes};
 
 /// What a probe tests: the place that a key's state chooses. Every function must be `#[inline(always)]`.
 pub(crate) trait Cells {
@@ -66,12 +66,33 @@ const NEAR: usize = 4 << 20;
 /// The most probes of a pass: what they need is kept near.
 const PROBES: usize = 4;
 
-/// Looks up many hashes; `out` is as long as `hashes`.
-pub(crate) struct Sieve<'a, C> {
-    pub(crate) cells: C,
-    pub(crate) k: u32,
-    pub(crate) hashes: &'a [u64],
-    pub(crate) out: &'a mut [bool],
+/// Fewer keys than these have no use for passes.
+const FEW: usize = 32;
+
+/// Looks up many hashes: `out[i]` is the answer to `hashes[i]`, for as many as both hold.
+pub(crate) fn contains_batch<C: Cells>(cells: &C, k: u32, hashes: &[u64], out: &mut [bool]) {
+    let n = hashes.len().min(out.len());
+    let (hashes, out) = (&hashes[..n], &mut out[..n]);
+    if n < FEW {
+        for (&hash, answer) in hashes.iter().zip(out) {
+            *answer = contains(cells, k, hash);
+        }
+        return;
+    }
+    simd::dispatch(Sieve {
+        cells,
+        k,
+        hashes,
+        out,
+    });
+}
+
+/// Many hashes, and their answers.
+struct Sieve<'a, C> {
+    cells: &'a C,
+    k: u32,
+    hashes: &'a [u64],
+    out: &'a mut [bool],
 }
 
 impl<C: Cells> Op for Sieve<'_, C> {
@@ -82,51 +103,33 @@ impl<C: Cells> Op for Sieve<'_, C> {
         let near = self.cells.size_in_bytes() <= NEAR;
         let k = self.k as usize;
         let mut places = [[0; TOGETHER]; PROBES];
-        // Whether most keys were members so far: then most of the next ones are, and a branch that stops seldom is guessed right.
-        let mut members = false;
         let out = self.out.chunks_mut(TOGETHER);
         for (i, (hashes, out)) in self.hashes.chunks(TOGETHER).zip(out).enumerate() {
             prefetch_hashes::<TOGETHER>(self.hashes, (i + 1) * TOGETHER);
-            if near && members {
-                let mut found = 0;
-                for (&hash, answer) in hashes.iter().zip(out) {
-                    *answer = contains(&self.cells, self.k, hash);
-                    found += usize::from(*answer);
-                }
-                members = is_most(found, hashes.len());
-                continue;
-            }
             let mut keys = Keys::new(hashes);
             let (mut done, mut probes) = (0, if near { 2.min(k) } else { 1 });
             while probes > 0 {
                 let places = &mut places[..probes];
-                keys.place(&self.cells, places);
+                keys.place(self.cells, places);
                 if !near {
-                    keys.prefetch(&self.cells, places);
+                    keys.prefetch(self.cells, places);
                 }
-                match places {
-                    [a] => keys.pass(&self.cells, [a]),
-                    [a, b] => keys.pass(&self.cells, [a, b]),
-                    [a, b, c] => keys.pass(&self.cells, [a, b, c]),
-                    [a, b, c, d, ..] => keys.pass(&self.cells, [a, b, c, d]),
+                match &*places {
+                    [a] => keys.pass(self.cells, [a]),
+                    [a, b] => keys.pass(self.cells, [a, b]),
+                    [a, b, c] => keys.pass(self.cells, [a, b, c]),
+                    [a, b, c, d, ..] => keys.pass(self.cells, [a, b, c, d]),
                     [] => {}
                 }
                 done += probes;
                 probes = done.min(k - done).min(PROBES);
             }
-            members = is_most(keys.left, hashes.len());
             out.fill(false);
             for &answer in &keys.answers[..keys.left] {
                 out[usize::from(answer)] = true;
             }
         }
     }
-}
-
-/// More than three quarters.
-#[inline(always)]
-fn is_most(these: usize, of: usize) -> bool {
-    4 * these > 3 * of
 }
 
 /// The keys that are left: the state of each, and where its answer goes.
@@ -180,11 +183,11 @@ impl Keys {
     /// Keeps the keys whose places are all set. The answers are joined as integers, because of a `bool` the compiler makes the
     /// branches that are to be avoided.
     #[inline(always)]
-    fn pass<C: Cells, const N: usize>(&mut self, cells: &C, places: [&mut [u64; TOGETHER]; N]) {
+    fn pass<C: Cells, const N: usize>(&mut self, cells: &C, places: [&[u64; TOGETHER]; N]) {
         let mut on = 0;
         for i in 0..self.left.min(TOGETHER) {
             let mut all = 1;
-            for places in &places {
+            for places in places {
                 all &= cells.is_set_at(places[i]);
             }
             self.states[on] = self.states[i];
@@ -259,14 +262,11 @@ mod tests {
                     let expected: Vec<bool> = hashes.iter().map(all).collect();
                     let single = hashes.iter().map(|&hash| contains(&cells, k, hash));
                     assert!(single.eq(expected.iter().copied()), "k = {k}");
-                    let mut out = vec![true; hashes.len()];
-                    crate::simd::dispatch(Sieve {
-                        cells,
-                        k,
-                        hashes: &hashes,
-                        out: &mut out,
-                    });
-                    assert_eq!(out, expected, "k = {k}");
+                    for len in [hashes.len(), FEW, FEW - 1, 0] {
+                        let mut out = vec![true; len];
+                        contains_batch(&cells, k, &hashes, &mut out);
+                        assert_eq!(out, expected[..len], "k = {k}");
+                    }
                 }
             }
         }

@@ -40,7 +40,7 @@
 //!   number of ones.
 
 use crate::bits::{fastrange, fastrange_by_halves};
-use crate::bloom::sieve::{self, Cells, Sieve};
+use crate::bloom::sieve::{self, Cells};
 use crate::bloom::{BitWords, positions, remix};
 use crate::buf::Buf;
 use crate::config::{Config, Param};
@@ -232,15 +232,10 @@ impl Filter for Bloom {
     }
 
     fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
-        let n = hashes.len().min(out.len());
         if let Some(cells) = Table::new(&self.words) {
-            simd::dispatch(Sieve {
-                cells,
-                k: self.k,
-                hashes: &hashes[..n],
-                out: &mut out[..n],
-            });
+            sieve::contains_batch(&cells, self.k, hashes, out);
         } else {
+            let n = hashes.len().min(out.len());
             out[..n].fill(false);
         }
     }

@@ -40,13 +40,14 @@
 //!   for the fill.
 
 use crate::bits::mix64;
-use crate::bloom::positions;
+use crate::bloom::{positions, sieve};
 use crate::buf::Buf;
 use crate::config::Config;
 use crate::error::{BuildError, BuildErrorKind, DecodeError, Full, MergeError};
 use crate::filter::{Filter, Insert, Kind, Merge};
 use crate::format::{Decoder, Encoder};
-use crate::{math, simd};
+use crate::math;
+use crate::simd::{self, Table};
 
 /// A Bloom filter whose keys choose the cheaper of two groups of `k` bits. Insert, merge.
 ///
@@ -84,13 +85,6 @@ impl TwoChoice {
         self.words.iter().map(|w| u64::from(w.count_ones())).sum()
     }
 
-    /// Whether all bits of a group are set.
-    #[inline(always)]
-    fn is_set(&self, group: u64) -> bool {
-        let words = &*self.words;
-        probes(group, self.bits(), self.k).all(|(word, bit)| words[word] & bit != 0)
-    }
-
     /// How many bits of a group are not set.
     #[inline(always)]
     fn missing(&self, group: u64) -> usize {
@@ -116,7 +110,9 @@ fn probes(group: u64, bits: u64, k: u32) -> impl Iterator<Item = (usize, u64)> {
 impl Filter for TwoChoice {
     #[inline(always)]
     fn contains(&self, hash: u64) -> bool {
-        groups(hash).into_iter().any(|group| self.is_set(group))
+        let table = Table::new(&self.words);
+        let is_set = |group| table.is_some_and(|table| sieve::contains(&table, self.k, group));
+        groups(hash).into_iter().any(is_set)
     }
 
     fn len(&self) -> u64 {
@@ -141,7 +137,33 @@ impl Filter for TwoChoice {
             }
         }
     }
+
+    /// The second groups are those of the keys whose first ones are not set.
+    fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
+        let n = hashes.len().min(out.len());
+        let (hashes, out) = (&hashes[..n], &mut out[..n]);
+        let Some(table) = Table::new(&self.words) else {
+            return out.fill(false);
+        };
+        let (mut seconds, mut answers) = ([0; TOGETHER], [false; TOGETHER]);
+        for (hashes, out) in hashes.chunks(TOGETHER).zip(out.chunks_mut(TOGETHER)) {
+            sieve::contains_batch(&table, self.k, hashes, out);
+            let mut left = 0;
+            for (&hash, &found) in hashes.iter().zip(&*out) {
+                seconds[left] = groups(hash)[1];
+                left += usize::from(!found);
+            }
+            sieve::contains_batch(&table, self.k, &seconds[..left], &mut answers);
+            let denied = out.iter_mut().filter(|found| !**found);
+            for (found, &answer) in denied.zip(&answers) {
+                *found = answer;
+            }
+        }
+    }
 }
+
+/// Keys of which the first groups are looked up before the second ones.
+const TOGETHER: usize = 1024;
 
 impl Insert for TwoChoice {
     fn insert(&mut self, hash: u64) -> Result<(), Full> {
@@ -274,7 +296,7 @@ mod tests {
             let fewest = missing[0].min(missing[1]);
             assert!(set <= fewest && set + 2 >= fewest, "{set}, {missing:?}");
             let chosen = usize::from(missing[1] < missing[0]);
-            assert!(filter.is_set(groups(hash)[chosen]));
+            assert_eq!(filter.missing(groups(hash)[chosen]), 0);
         }
     }
 

@@ -48,15 +48,16 @@
 
 use std::ops::RangeInclusive;
 
-use crate::bits::low_mask;
+use crate::bits::{fastrange, fastrange_by_halves, low_mask};
 use crate::bloom::draws;
+use crate::bloom::sieve::{self, Cells};
 use crate::bloom::standard::MOST_K;
 use crate::config::{Config, Param};
 use crate::error::{BuildError, BuildErrorKind, DecodeError, Full, MergeError};
 use crate::filter::{Filter, Insert, Kind, Merge, Remove};
 use crate::format::{Decoder, Encoder};
 use crate::math;
-use crate::packed::Packed;
+use crate::packed::{Packed, View};
 
 /// A variable-increment counting Bloom filter: insert, remove, merge, in two thirds of [`Counting`](crate::Counting)'s
 /// space.
@@ -148,14 +149,19 @@ impl VariableIncrement {
             .map(move |(place, rest)| (place, steps + (rest >> shift)))
     }
 
-    /// Whether `step` may be one of the summands of a counter: the only one, with others, or nobody knows. Each is a coin, and
-    /// they are added up, because of any other way to join them the compiler makes branches.
-    #[inline(always)]
+    /// Whether `step` may be one of the summands of a counter.
     fn may_hold(&self, counter: u64, step: u64) -> bool {
-        let alone = u8::from(counter == step);
-        let with_others = u8::from(counter >= step + self.steps);
-        let unknown = u8::from(counter == self.greatest());
-        alone + with_others + unknown != 0
+        self.accepting().may_hold(counter, step) != 0
+    }
+
+    #[inline(always)]
+    fn accepting(&self) -> Accepting<'_> {
+        Accepting {
+            table: self.table.view(),
+            counters: self.counters,
+            steps: self.steps,
+            greatest: self.greatest(),
+        }
     }
 
     /// How many of the L steps a counter accepts.
@@ -181,15 +187,78 @@ impl VariableIncrement {
     }
 }
 
+/// The counters, for looking up: one that may hold a key's step lets it through.
+struct Accepting<'a> {
+    table: View<'a>,
+    counters: u64,
+    steps: u64,
+    greatest: u64,
+}
+
+/// A place is a counter and, in so many bits below it, a step.
+const STEP_BITS: u32 = 4;
+
+impl Accepting<'_> {
+    /// Not 0 if `step` may be one of the summands of a counter: the only one, with others, or nobody knows. Each is a coin, and
+    /// they are added up, because of any other way to join them the compiler makes branches.
+    #[inline(always)]
+    fn may_hold(&self, counter: u64, step: u64) -> u64 {
+        let alone = u64::from(counter == step);
+        let with_others = u64::from(counter >= step + self.steps);
+        let unknown = u64::from(counter == self.greatest);
+        alone + with_others + unknown
+    }
+
+    /// A counter, and the step that is left of what chose it.
+    #[inline(always)]
+    fn with_step(&self, (counter, rest): (u64, u64)) -> u64 {
+        counter << STEP_BITS | rest >> (64 - self.steps.ilog2())
+    }
+}
+
+impl Cells for Accepting<'_> {
+    #[inline(always)]
+    fn size_in_bytes(&self) -> usize {
+        self.table.size_in_bytes()
+    }
+
+    #[inline(always)]
+    fn is_set(&self, x: u64) -> u64 {
+        self.is_set_at(self.place(x))
+    }
+
+    #[inline(always)]
+    fn place(&self, x: u64) -> u64 {
+        self.with_step(fastrange(x, self.counters))
+    }
+
+    #[inline(always)]
+    fn are_few(&self) -> bool {
+        u32::try_from(self.counters).is_ok()
+    }
+
+    #[inline(always)]
+    fn place_by_halves(&self, x: u64) -> u64 {
+        self.with_step(fastrange_by_halves(x, self.counters as u32))
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, place: u64) {
+        self.table.prefetch(place >> STEP_BITS);
+    }
+
+    #[inline(always)]
+    fn is_set_at(&self, place: u64) -> u64 {
+        let counter = self.table.get(place >> STEP_BITS);
+        let step = self.steps + (place & low_mask(STEP_BITS));
+        u64::from(self.may_hold(counter, step) != 0)
+    }
+}
+
 impl Filter for VariableIncrement {
     #[inline(always)]
     fn contains(&self, hash: u64) -> bool {
-        for (place, step) in self.probes(hash) {
-            if !self.may_hold(self.table.get(place), step) {
-                return false;
-            }
-        }
-        true
+        sieve::contains(&self.accepting(), self.k, hash)
     }
 
     fn len(&self) -> u64 {
@@ -212,6 +281,10 @@ impl Filter for VariableIncrement {
         for (place, _) in self.probes(hash) {
             self.table.prefetch(place);
         }
+    }
+
+    fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
+        sieve::contains_batch(&self.accepting(), self.k, hashes, out);
     }
 }
 

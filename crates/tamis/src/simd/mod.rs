@@ -368,8 +368,12 @@ pub(crate) fn probe_all<P: Probe, B: Bits>(
         for &hash in first {
             probe.prefetch(probe.place(hash));
         }
-        for (&hash, answer) in hashes.iter().zip(out) {
-            *answer = probe.probe(probe.place(hash));
+        let mut answers = [false; AHEAD];
+        for (hashes, out) in hashes.chunks(AHEAD).zip(out.chunks_mut(AHEAD)) {
+            for (&hash, answer) in hashes.iter().zip(&mut answers) {
+                *answer = probe.probe(probe.place(hash));
+            }
+            out.copy_from_slice(&answers[..out.len()]);
         }
         return;
     }

@@ -83,6 +83,10 @@ impl Filter for SpectralMinimal {
     fn prefetch(&self, hash: u64) {
         self.counters.prefetch(hash);
     }
+
+    fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
+        self.counters.hold(hashes, out);
+    }
 }
 
 impl Insert for SpectralMinimal {

@@ -119,6 +119,10 @@ impl Filter for SpectralRecurring {
     fn prefetch(&self, hash: u64) {
         self.first.prefetch(hash);
     }
+
+    fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
+        self.first.hold(hashes, out);
+    }
 }
 
 impl Insert for SpectralRecurring {
