@@ -92,6 +92,9 @@ enum Command {
         /// Rounds to take; two at most from fifty million keys on.
         #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
         rounds: u16,
+        /// Write the samples as JSON.
+        #[arg(long, value_name = "FILE")]
+        json: Option<PathBuf>,
     },
     /// Make a page of a run that `run --json` wrote.
     Report {
@@ -207,7 +210,8 @@ fn main() -> ExitCode {
             n,
             fpr,
             rounds,
-        } => let_meet(&names, n, fpr, rounds.into()),
+            json,
+        } => let_meet(&names, n, fpr, rounds.into(), json.as_deref()),
         Command::Report {
             run,
             other,
@@ -439,6 +443,7 @@ fn let_meet(
     n: usize,
     fpr: f64,
     rounds: usize,
+    json: Option<&Path>,
 ) -> Result<ExitCode, Box<dyn Error>> {
     let named = Named {
         sizes: vec![n],
@@ -470,10 +475,17 @@ fn let_meet(
         clock: Clock::Cpu,
         samples: duel::SAMPLES,
     };
+    if let Some(path) = json {
+        writable(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    }
     progress(&names.join(" and "));
     let run = duel.play(rounds);
     progress("");
-    say(&report::quotients(&run?))?;
+    let run = run?;
+    if let Some(path) = json {
+        write(path, serde_json::to_string_pretty(&run.to_json())? + "\n")?;
+    }
+    say(&report::quotients(&run))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -92,8 +92,10 @@ const MOST_COPIES: u64 = 2 * WAYS;
 const BITS: std::ops::RangeInclusive<u64> = 4..=32;
 /// Buckets that the rate is counted from.
 const COUNTED: u64 = 1 << 18;
-/// Buckets of up to this width are searched as one word.
+/// Buckets of fingerprints of up to this width are searched as one word.
 const WORD_BITS: u32 = 16;
+/// And of up to this width written as one, wherever in a byte they start.
+const PUT_BITS: u32 = 14;
 
 impl Cuckoo {
     /// Bits of a fingerprint.
@@ -168,26 +170,46 @@ impl Cuckoo {
     /// Puts a fingerprint into one of its buckets, moving others out of the way.
     fn insert_at(&mut self, bucket: u64, fingerprint: u64) -> Result<(), Full> {
         let other = self.alternate(bucket, fingerprint);
-        let slot = self.find(bucket, 0).or_else(|| self.find(other, 0));
-        let slot = match slot {
-            Some(slot) => slot,
-            None => self.make_room(bucket, other, fingerprint)?,
-        };
-        self.table.set(slot, fingerprint);
+        if !self.put(bucket, fingerprint) && !self.put(other, fingerprint) {
+            let slot = self.make_room(bucket, other, fingerprint)?;
+            self.table.set(slot, fingerprint);
+        }
         self.len += 1;
         Ok(())
+    }
+
+    /// Puts a fingerprint into a bucket, if that has a free slot.
+    ///
+    /// It is written from where the bucket starts: that is known before the bucket has been read, so that the processor need
+    /// not wait for it to see whether the next insertions read what this one writes.
+    #[inline(always)]
+    fn put(&mut self, bucket: u64, fingerprint: u64) -> bool {
+        let free = self.matches(bucket, 0);
+        if free == 0 {
+            return false;
+        }
+        let bits = self.bits();
+        if bits <= PUT_BITS {
+            let slot = free.trailing_zeros() + 1 - bits;
+            self.table.put(bucket * WAYS, fingerprint << slot);
+        } else {
+            let slot = free.trailing_zeros() / bits.min(WORD_BITS);
+            self.table.set(bucket * WAYS + u64::from(slot), fingerprint);
+        }
+        true
     }
 
     /// Frees a slot in one of two full buckets, or says why not, having changed nothing.
     #[cold]
     fn make_room(&mut self, bucket: u64, other: u64, fingerprint: u64) -> Result<u64, Full> {
+        // Up to two moves find room nearly always; the wide search is for the last keys of a full table.
+        if let Some(slot) = self.search::<NEAR>([bucket, other]) {
+            return Ok(slot);
+        }
         if self.count_in(bucket, fingerprint) + self.count_in(other, fingerprint) == MOST_COPIES {
             return Err(Full::new(FullKind::Duplicates(MOST_COPIES), self.len));
         }
-        // Up to two moves find room nearly always; the wide search is for the last keys of a full table.
-        let slot = self
-            .search::<NEAR>([bucket, other])
-            .or_else(|| self.search::<FAR>([bucket, other]));
+        let slot = self.search::<FAR>([bucket, other]);
         slot.ok_or(Full::new(FullKind::Capacity, self.len))
     }
 
