@@ -1,6 +1,6 @@
 //! Two runs side by side: what became better or worse by more than the rounds differ among themselves.
 
-use crate::figures::{Figure, Run};
+use crate::figures::{Figure, Row, Run};
 use crate::stats::Samples;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,7 +91,7 @@ pub(crate) fn compare(old: &Run, new: &Run, least: f64, all: bool) -> Option<(St
                 continue;
             }
             let ratio = samples.median() / old_samples.median();
-            if !row.ours && figure.unit() == "ns" && ratio.is_finite() {
+            if !row.ours && figure.is_a_subjects_time() && ratio.is_finite() {
                 rivals.0.push(ratio);
             }
             compared += 1;
@@ -126,13 +126,46 @@ pub(crate) fn compare(old: &Run, new: &Run, least: f64, all: bool) -> Option<(St
             rivals.median()
         );
     }
+    text += &quotients_apart(old, new).map_or(String::new(), |apart| {
+        let within = apart.0.iter().filter(|apart| **apart <= REPEATED).count();
+        format!(
+            "ours over rivals' times, each with each: {within} of {} quotients within {:.0} % of the earlier ones, {:.1} % apart in the median\n",
+            apart.0.len(),
+            (REPEATED - 1.0) * 100.0,
+            (apart.median() - 1.0) * 100.0,
+        )
+    });
     (compared > 0).then_some((text, worse))
+}
+
+/// Quotients that differ by less repeat.
+const REPEATED: f64 = 1.1;
+
+/// By how much the quotients of our times and rivals', of the same figure and shape, differ in two runs: 1 or more each. What
+/// slows the whole machine for an hour does not show in them. `None` if there are none.
+fn quotients_apart(old: &Run, new: &Run) -> Option<Samples> {
+    let mut apart = Samples::default();
+    let rows = || new.rows.iter();
+    for ours in rows().filter(|row| row.ours) {
+        for theirs in rows().filter(|row| !row.ours && row.shape == ours.shape) {
+            let times = ours.figures.keys().filter(|f| f.is_a_subjects_time());
+            apart.0.extend(times.filter_map(|figure| {
+                let quotient = |run: &Run| {
+                    let samples =
+                        |row: &Row| run.find(&row.subject, row.shape)?.figures.get(figure);
+                    Some(samples(ours)?.over(samples(theirs)?).median())
+                };
+                let ratio = quotient(new)? / quotient(old)?;
+                Some(ratio.max(ratio.recip())).filter(|apart| apart.is_finite())
+            }));
+        }
+    }
+    (!apart.0.is_empty()).then_some(apart)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figures::Row;
 
     fn of(samples: &[f64]) -> Samples {
         Samples(samples.to_vec())
@@ -210,6 +243,43 @@ mod tests {
         less.rows[1].record(Figure::Present, 1.0);
         let (text, count) = compare(&less, &old, LEAST, false).unwrap();
         assert!(count == 1 && text.contains("present"), "{text}");
+    }
+
+    #[test]
+    fn quotients_repeat_however_slow_the_machine_has_become() {
+        let run = |ours: f64, theirs: f64| {
+            let row = |subject: &str, is_ours, ns| {
+                let mut row = Row {
+                    subject: subject.into(),
+                    ours: is_ours,
+                    ..Row::default()
+                };
+                for figure in [Figure::Absent, Figure::Half, Figure::Limit, Figure::Bits] {
+                    row.record(figure, ns);
+                }
+                row
+            };
+            let rows = vec![row("bloom", true, ours), row("rival", false, theirs)];
+            Run {
+                rows,
+                ..Run::default()
+            }
+        };
+        let line = |new: &Run| {
+            let (text, _) = compare(&run(2.0, 6.0), new, LEAST, false).unwrap();
+            text.lines().last().unwrap().to_string()
+        };
+        let same = line(&run(4.0, 12.0));
+        assert!(same.contains("2 of 2") && same.contains(" 0.0 %"), "{same}");
+        for apart in [line(&run(2.0, 7.5)), line(&run(2.5, 6.0))] {
+            let is_told = apart.contains("0 of 2") && apart.contains(" 25.0 %");
+            assert!(is_told, "{apart}");
+        }
+        let alone = |ours| Run {
+            rows: run(ours, 1.0).rows[..1].to_vec(),
+            ..Run::default()
+        };
+        assert_eq!(quotients_apart(&alone(1.0), &alone(2.0)), None);
     }
 
     #[test]

@@ -101,6 +101,11 @@ impl Figure {
         }
     }
 
+    /// Whether it is the time of a subject, and not space, a rate or what the machine can do.
+    pub(crate) fn is_a_subjects_time(self) -> bool {
+        self.unit() == "ns" && self != Figure::Limit
+    }
+
     fn of_name(name: &str) -> Option<Figure> {
         Figure::ALL.into_iter().find(|figure| figure.name() == name)
     }
