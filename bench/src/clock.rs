@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
+use crate::stats::Samples;
+
 /// A clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Clock {
@@ -29,6 +31,31 @@ pub(crate) fn timed<T>(clock: Clock, items: usize, work: impl FnOnce() -> T) -> 
     let ran = processor().zip(ran).map(|(end, start)| end - start);
     let time = ran.unwrap_or_else(|| passed.elapsed());
     (result, time.as_nanos() as f64 / items.max(1) as f64)
+}
+
+/// How far the machine was from quiet: the times of one loop of arithmetic, which has no other reason to differ than what else
+/// the processor does, on the other half of the core above all, and at which speed it runs.
+#[derive(Default)]
+pub(crate) struct Unrest(Samples);
+
+impl Unrest {
+    /// Rounds of the loop: some tens of microseconds.
+    const ROUNDS: u64 = 1 << 14;
+
+    /// Looks how long the loop takes now.
+    pub(crate) fn look(&mut self) {
+        let mixed = || (0..Unrest::ROUNDS).fold(0, |sum, i| crate::keys::mix(sum ^ i));
+        let (result, ns) = timed(Clock::Cpu, 1, mixed);
+        std::hint::black_box(result);
+        self.0.0.push(ns);
+    }
+
+    /// What it was, as a phrase.
+    pub(crate) fn phrase(&self) -> String {
+        let ((low, high), least) = (self.0.range(), self.0.quantile(0.0));
+        let (low, high) = (low / least, high / least);
+        format!("a loop of arithmetic took {low:.2} to {high:.2} times its least time")
+    }
 }
 
 #[cfg(unix)]
@@ -58,6 +85,16 @@ mod tests {
             assert_eq!(result, work());
             assert!(ns > 0.0 && ns < 1000.0, "{clock}: {ns}");
         }
+    }
+
+    #[test]
+    fn unrest_is_told_as_multiples_of_the_quietest_moment() {
+        let times = (0..=10).map(|i| 200.0 + 20.0 * f64::from(i));
+        let unrest = Unrest(Samples(times.collect()));
+        assert!(unrest.phrase().contains("1.10 to 1.90"));
+        let mut now = Unrest::default();
+        (0..5).for_each(|_| now.look());
+        assert!(now.0.0.len() == 5 && now.0.0.iter().all(|ns| *ns > 1000.0));
     }
 
     #[test]

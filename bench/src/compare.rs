@@ -47,7 +47,7 @@ pub(crate) fn compare(old: &Run, new: &Run, least: f64, all: bool) -> Option<(St
     let mut text = String::new();
     for (name, before) in &old.about {
         let now = new.about.get(name).map_or("unknown", String::as_str);
-        if now != before && name != "load" {
+        if now != before && name != "load" && name != "took" {
             text += &format!("{name}: {before} → {now}\n");
         }
     }

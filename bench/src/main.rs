@@ -31,7 +31,7 @@ use std::sync::atomic::AtomicBool;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::clock::Clock;
+use crate::clock::{Clock, Unrest};
 use crate::duel::{Duel, Side};
 use crate::figures::{Figure, Run, Shape};
 use crate::keys::KeyType;
@@ -429,8 +429,10 @@ fn check_targets(
             )
         }
         None => {
-            let runs = measure_targets(&targets, rounds);
-            check::check(targets.into_iter().zip(runs.iter().map(Rc::as_ref)))
+            let (runs, unrest) = measure_targets(&targets, rounds);
+            let judged = targets.into_iter().zip(runs.iter().map(Rc::as_ref));
+            let (text, missed) = check::check(judged);
+            (format!("{text}{}\n", unrest.phrase()), missed)
         }
     };
     say(&text)?;
@@ -491,11 +493,12 @@ fn let_meet(
 
 /// Lets those meet whom each target speaks of; targets of the same ones and the same clock share a duel, and one that
 /// speaks of us alone has part in the first of ours.
-fn measure_targets(targets: &[&Target], rounds: usize) -> Vec<Rc<Run>> {
+fn measure_targets(targets: &[&Target], rounds: usize) -> (Vec<Rc<Run>>, Unrest) {
     let all = subject::all();
     let mut duels: Vec<(Vec<_>, Clock, Rc<Run>)> = Vec::new();
-    let mut runs = Vec::new();
+    let (mut runs, mut unrest) = (Vec::new(), Unrest::default());
     for target in targets {
+        unrest.look();
         let (names, clock) = (target.sides(), target.clock());
         let held = |(sides, of, _): &&(Vec<_>, _, _)| sides.starts_with(&names) && *of == clock;
         if let Some((.., run)) = duels.iter().find(held) {
@@ -531,7 +534,7 @@ fn measure_targets(targets: &[&Target], rounds: usize) -> Vec<Rc<Run>> {
         duels.push((names, clock, run));
     }
     progress("");
-    runs
+    (runs, unrest)
 }
 
 /// A line of progress on a terminal, in the place of the last one.

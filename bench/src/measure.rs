@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::sync::Barrier;
 use std::time::Instant;
 
-use crate::clock::{Clock, timed};
+use crate::clock::{Clock, Unrest, timed};
 use crate::figures::{Figure, Row, Run};
 use crate::heap;
 use crate::keys::{Ask, KeyType, Keys};
@@ -30,6 +30,7 @@ pub(crate) fn run(
     };
     let mut absent = Vec::new();
     let mut lines = Lines::new()?;
+    let mut unrest = Unrest::default();
     let start = Instant::now();
     for (task, share) in plan.tasks.iter().zip(plan::shares(&plan.tasks)) {
         let &Task {
@@ -60,6 +61,7 @@ pub(crate) fn run(
                     continue;
                 }
                 progress(&format!("{shape}, round {} of {rounds}: {who}", round + 1));
+                unrest.look();
                 let mut turn = Turn {
                     contestant,
                     keys: &keys,
@@ -82,6 +84,7 @@ pub(crate) fn run(
     }
     let took = format!("{:.0} s", start.elapsed().as_secs_f64());
     run.about.insert("took".into(), took);
+    run.about.insert("unrest".into(), unrest.phrase());
     Ok((run, absent))
 }
 
