@@ -135,12 +135,13 @@ impl Packed {
         bytes.copy_from_slice(&word.to_le_bytes());
     }
 
-    /// Sets the bits of `value`, up to 57 of them, from where a field starts on; those that it lacks stay as they are.
+    /// Sets the bits of `value` from where a field starts on; those that it lacks stay as they are. Up to 57 bits always fit, and
+    /// 64 where the field starts a byte.
     #[inline(always)]
     pub(crate) fn put(&mut self, field: u64, value: u64) {
-        debug_assert!(value <= low_mask(57));
         let bit = field * u64::from(self.width);
         let (byte, shift) = ((bit / 8) as usize, bit % 8);
+        debug_assert!(value << shift >> shift == value);
         let bytes = &mut self.bytes.make_mut()[byte..byte + 8];
         let mut word = [0; 8];
         word.copy_from_slice(bytes);

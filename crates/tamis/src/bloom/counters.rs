@@ -296,3 +296,17 @@ impl Counters {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bits::mix64;
+
+    #[test]
+    fn a_place_is_the_same_however_it_is_found() {
+        let mut counters = Counters::zeroed(64 * 15, 7, 5).unwrap();
+        (0..50).for_each(|key| counters.add(mix64(key)));
+        let len = counters.len();
+        sieve::assert_places(&counters.used(), |state| fastrange(state, len).0, 0);
+    }
+}

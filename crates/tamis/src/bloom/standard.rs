@@ -396,6 +396,16 @@ mod tests {
     use crate::bits::mix64;
 
     #[test]
+    fn a_place_is_the_same_however_it_is_found() {
+        for words in [1, 3, 1000] {
+            let words = Buf::filled((0..words).map(|i: usize| mix64(i as u64))).unwrap();
+            let bits = words.len() as u64 * 64;
+            let table = Table::new(&words).unwrap();
+            sieve::assert_places(&table, |state| fastrange(state, bits).0, 0);
+        }
+    }
+
+    #[test]
     fn sizes_are_those_of_the_formula() {
         // spec: 1 % takes k = 7 and 9.593 bits/key; 0.39 % takes k = 8 and 11.542.
         for (fpr, k, bits_per_key) in [(0.01, 7, 9.593), (1.0 / 256.0, 8, 11.542)] {

@@ -68,6 +68,8 @@ pub struct TwoChoice {
 
 const MOST_K: u32 = math::MAX_K;
 const MOST_BITS: u64 = 1 << 63;
+/// Keys of a batch whose first groups are looked up before their second ones.
+const CHUNK: usize = 1024;
 
 impl TwoChoice {
     /// How many bits the array has.
@@ -145,8 +147,8 @@ impl Filter for TwoChoice {
         let Some(table) = Table::new(&self.words) else {
             return out.fill(false);
         };
-        let (mut seconds, mut answers) = ([0; TOGETHER], [false; TOGETHER]);
-        for (hashes, out) in hashes.chunks(TOGETHER).zip(out.chunks_mut(TOGETHER)) {
+        let (mut seconds, mut answers) = ([0; CHUNK], [false; CHUNK]);
+        for (hashes, out) in hashes.chunks(CHUNK).zip(out.chunks_mut(CHUNK)) {
             sieve::contains_batch(&table, self.k, hashes, out);
             let mut left = 0;
             for (&hash, &found) in hashes.iter().zip(&*out) {
@@ -161,9 +163,6 @@ impl Filter for TwoChoice {
         }
     }
 }
-
-/// Keys of which the first groups are looked up before the second ones.
-const TOGETHER: usize = 1024;
 
 impl Insert for TwoChoice {
     fn insert(&mut self, hash: u64) -> Result<(), Full> {

@@ -92,10 +92,8 @@ const MOST_COPIES: u64 = 2 * WAYS;
 const BITS: std::ops::RangeInclusive<u64> = 4..=32;
 /// Buckets that the rate is counted from.
 const COUNTED: u64 = 1 << 18;
-/// Buckets of fingerprints of up to this width are searched as one word.
+/// Buckets of fingerprints of up to this width are searched and written as one word.
 const WORD_BITS: u32 = 16;
-/// And of up to this width written as one, wherever in a byte they start.
-const PUT_BITS: u32 = 14;
 
 impl Cuckoo {
     /// Bits of a fingerprint.
@@ -180,23 +178,22 @@ impl Cuckoo {
 
     /// Puts a fingerprint into a bucket, if that has a free slot.
     ///
-    /// It is written from where the bucket starts: that is known before the bucket has been read, so that the processor need
-    /// not wait for it to see whether the next insertions read what this one writes.
+    /// Where a bucket is a word, that is written: its place is known before the bucket has been read, so that the processor
+    /// need not wait for it to see whether the next insertions read what this one writes.
     #[inline(always)]
     fn put(&mut self, bucket: u64, fingerprint: u64) -> bool {
-        let free = self.matches(bucket, 0);
-        if free == 0 {
-            return false;
-        }
         let bits = self.bits();
-        if bits <= PUT_BITS {
+        if bits > WORD_BITS {
+            let slot = self.find(bucket, 0);
+            slot.inspect(|&slot| self.table.set(slot, fingerprint));
+            return slot.is_some();
+        }
+        let free = self.matches(bucket, 0);
+        if free != 0 {
             let slot = free.trailing_zeros() + 1 - bits;
             self.table.put(bucket * WAYS, fingerprint << slot);
-        } else {
-            let slot = free.trailing_zeros() / bits.min(WORD_BITS);
-            self.table.set(bucket * WAYS + u64::from(slot), fingerprint);
         }
-        true
+        free != 0
     }
 
     /// Frees a slot in one of two full buckets, or says why not, having changed nothing.
@@ -610,6 +607,28 @@ mod tests {
                     let held = (0..4).any(|s| filter.table.get(bucket * 4 + s) == fingerprint);
                     assert_eq!(filter.matches(bucket, fingerprint) != 0, held);
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn every_width_puts_a_fingerprint_into_the_first_free_slot_and_touches_no_other() {
+        for bits in 4..=32 {
+            let mut filter = Cuckoo::with_shape(6, bits).unwrap();
+            let mut model = vec![0; filter.slots() as usize];
+            for step in 0..2000 {
+                let draw = mix64(step << 8 | u64::from(bits));
+                let (bucket, slot) = (draw % 6, draw >> 16 & 3);
+                let first_free = (4 * bucket..4 * bucket + 4).find(|&s| model[s as usize] == 0);
+                if draw >> 8 & 1 == 0 {
+                    let fingerprint = 1 + (draw >> 20) % low_mask(bits);
+                    assert_eq!(filter.put(bucket, fingerprint), first_free.is_some());
+                    first_free.inspect(|&slot| model[slot as usize] = fingerprint);
+                } else {
+                    filter.table.set(4 * bucket + slot, 0);
+                    model[(4 * bucket + slot) as usize] = 0;
+                }
+                assert!(filter.table.iter().eq(model.iter().copied()), "{bits} bits");
             }
         }
     }
