@@ -34,7 +34,7 @@ const ONE: u32 = 1 << (INDEX_BITS + 2);
 /// Set in the word of a slot that has more users than those of good hashes ever have, long before its count wraps.
 const CROWDED: u32 = 1 << 31;
 /// How many keys ahead memory is asked for.
-const AHEAD: usize = 8;
+const AHEAD: usize = 16;
 /// Salts that a shard tries.
 pub(super) const SALTS: u64 = 4;
 
@@ -261,9 +261,9 @@ fn peel<const ARITY: usize>(
             tail += usize::from(word / ONE == 1);
         }
         while head < tail {
-            simd::prefetch(words, order[(head + 2 * AHEAD).min(tail)] as usize);
+            simd::prefetch_near(words, order[(head + 2 * AHEAD).min(tail)] as usize);
             let soon = words[order[(head + AHEAD).min(tail - 1)] as usize];
-            simd::prefetch(hashes, index_of(soon));
+            simd::prefetch_near(hashes, index_of(soon));
             let word = words[order[head] as usize];
             head += 1;
             if word / ONE != 1 {
@@ -302,7 +302,7 @@ fn assign<F: Fingerprint, const ARITY: usize>(
     table: &mut [F],
 ) {
     for (i, &key) in order.iter().enumerate().rev() {
-        simd::prefetch(hashes, index_of(order[i.saturating_sub(3 * AHEAD)]));
+        simd::prefetch_near(hashes, index_of(order[i.saturating_sub(3 * AHEAD)]));
         let hash = hashes[index_of(key)];
         let places = shape.places::<ARITY>(hash);
         // The slot to set still holds 0, so it may take part in the xor.
