@@ -66,14 +66,15 @@ const NEAR: usize = 4 << 20;
 /// The most probes of a pass: their places, 2 KiB of each, stay in the nearest cache, and there is a loop for every number.
 const PROBES: usize = 4;
 
-/// Fewer keys than these have no use for passes.
+/// Fewer keys than these have no use for passes, nor have those that a single lookup tests in one step and in the caches.
 const FEW: usize = 32;
 
 /// Looks up many hashes: `out[i]` is the answer to `hashes[i]`, for as many as both hold.
 pub(crate) fn contains_batch<C: Cells>(cells: &C, k: u32, hashes: &[u64], out: &mut [bool]) {
     let n = hashes.len().min(out.len());
     let (hashes, out) = (&hashes[..n], &mut out[..n]);
-    if n < FEW {
+    let in_one_step = k <= AT_ONCE && cells.size_in_bytes() <= NEAR;
+    if n < FEW || in_one_step {
         for (&hash, answer) in hashes.iter().zip(out) {
             *answer = contains(cells, k, hash);
         }
