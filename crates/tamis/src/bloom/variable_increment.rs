@@ -160,6 +160,7 @@ impl VariableIncrement {
             table: self.table.view(),
             counters: self.counters,
             steps: self.steps,
+            step_shift: 64 - self.steps.ilog2(),
             greatest: self.greatest(),
         }
     }
@@ -192,6 +193,8 @@ struct Accepting<'a> {
     table: View<'a>,
     counters: u64,
     steps: u64,
+    /// What takes the rest of a hash to a number below that of the steps.
+    step_shift: u32,
     greatest: u64,
 }
 
@@ -212,7 +215,7 @@ impl Accepting<'_> {
     /// A counter, and the step that is left of what chose it.
     #[inline(always)]
     fn with_step(&self, (counter, rest): (u64, u64)) -> u64 {
-        counter << STEP_BITS | rest >> (64 - self.steps.ilog2())
+        counter << STEP_BITS | rest >> self.step_shift
     }
 }
 
@@ -224,7 +227,9 @@ impl Cells for Accepting<'_> {
 
     #[inline(always)]
     fn is_set(&self, x: u64) -> u64 {
-        self.is_set_at(self.place(x))
+        let (counter, rest) = fastrange(x, self.counters);
+        let step = self.steps + (rest >> self.step_shift);
+        u64::from(self.may_hold(self.table.get(counter), step) != 0)
     }
 
     #[inline(always)]
@@ -258,7 +263,14 @@ impl Cells for Accepting<'_> {
 impl Filter for VariableIncrement {
     #[inline(always)]
     fn contains(&self, hash: u64) -> bool {
-        sieve::contains(&self.accepting(), self.k, hash)
+        // Fewer than half of the absent keys go through a probe: to test two before each branch would be slower.
+        let cells = self.accepting();
+        for (place, step) in self.probes(hash) {
+            if cells.may_hold(self.table.get(place), step) == 0 {
+                return false;
+            }
+        }
+        true
     }
 
     fn len(&self) -> u64 {
