@@ -368,13 +368,8 @@ pub(crate) fn probe_all<P: Probe, B: Bits>(
         for &hash in first {
             probe.prefetch(probe.place(hash));
         }
-        // Answers gather here: after each that it writes to others' memory, the compiler would load anew all that a probe reads.
-        let mut answers = [false; AHEAD];
-        for (hashes, out) in hashes.chunks(AHEAD).zip(out.chunks_mut(AHEAD)) {
-            for (&hash, answer) in hashes.iter().zip(&mut answers) {
-                *answer = probe.probe(probe.place(hash));
-            }
-            out.copy_from_slice(&answers[..out.len()]);
+        for (&hash, answer) in hashes.iter().zip(out) {
+            *answer = probe.probe(probe.place(hash));
         }
         return;
     }
@@ -388,7 +383,7 @@ pub(crate) fn probe_all<P: Probe, B: Bits>(
         probe.prefetch(*slot);
     }
     let (early, late) = out.split_at_mut(coming.len());
-    // They gather here, too.
+    // Answers gather here: after each that it writes to others' memory, the compiler would load anew all that a probe reads.
     let mut answers = [false; AHEAD];
     let chunks = coming.chunks(AHEAD).zip(early.chunks_mut(AHEAD));
     for (start, (chunk, out)) in (0..).step_by(AHEAD).zip(chunks) {
