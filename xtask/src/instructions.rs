@@ -115,6 +115,10 @@ pub(crate) fn regenerate() -> Result<(), Failure> {
         .into_iter()
         .filter(|name| *name != "loop" && !is_ours(name));
     let rivals: String = rivals.map(row).collect();
+    let before = fs::read_to_string(root().join("docs/INSTRUCTIONS.md")).unwrap_or_default();
+    for more in grown(&before, &table) {
+        println!("{more}");
+    }
     // The library advises by the same counts, and cannot read outside its crate.
     for (path, text) in [
         (
@@ -129,6 +133,35 @@ pub(crate) fn regenerate() -> Result<(), Failure> {
     check()
 }
 
+/// What takes a tenth more instructions than a table says, or more than that, as sentences.
+fn grown(before: &str, now: &str) -> Vec<String> {
+    let cells = |line: &str| -> Vec<String> {
+        let cells = line.split('|').map(|cell| cell.trim().to_string());
+        cells.filter(|cell| !cell.is_empty()).collect()
+    };
+    let mut grown = Vec::new();
+    for row in now.lines().map(cells) {
+        let old = before
+            .lines()
+            .map(cells)
+            .find(|old| old.first() == row.first());
+        let pairs = OPERATIONS
+            .iter()
+            .zip(old.iter().flatten().skip(1).zip(row.iter().skip(1)));
+        for (operation, (old, new)) in pairs {
+            if let (Ok(old), Ok(new)) = (old.parse::<f64>(), new.parse::<f64>())
+                && new > 1.1 * old
+            {
+                grown.push(format!(
+                    "{} {operation}: {old} → {new} instructions",
+                    row[0]
+                ));
+            }
+        }
+    }
+    grown
+}
+
 /// The instructions of a dump.
 fn total(path: &Path) -> Result<f64, Failure> {
     let text = fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
@@ -136,4 +169,20 @@ fn total(path: &Path) -> Result<f64, Failure> {
     let line = line.or_else(|| text.lines().find_map(|line| line.strip_prefix("summary: ")));
     let total = line.and_then(|line| line.trim().parse().ok());
     total.ok_or(format!("{} has no total", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_grew_by_more_than_a_tenth_is_told() {
+        let before = "text\n| `bloom` | 36 | 83 | 95 | 94 | – |\n| `gone` | 1 | 1 | 1 | 1 | 1 |\n";
+        let now = "| `bloom` | 36 | 92 | 102 | 60 | 7 |\n| `new` | 9 | 9 | 9 | 9 | 9 |\n";
+        assert_eq!(
+            grown(before, now),
+            ["`bloom` present: 83 → 92 instructions"]
+        );
+        assert!(grown("", now).is_empty() && grown(now, now).is_empty());
+    }
 }
