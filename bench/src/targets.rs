@@ -163,7 +163,7 @@ pub(crate) const TARGETS: &[Target] = &[
     target("binary_fuse8", EIGHT_BITS, batch(XORF, 1.3)),
     // As many lines, and a shard to find: 0.93 to 1.07 in nine checks.
     later("binary_fuse8", EIGHT_BITS, single(XORF, 1.0)),
-    // Zen 4 is on the line: 1.96 and 1.94 in two checks, 2.03 in a duel since it asks further ahead.
+    // Zen 4 is near the line: 1.96 and 1.94 in two checks, 2.03, 2.06 and 2.19 in duels since it asks further ahead.
     target("binary_fuse8", EIGHT_BITS, build(XORF, 2.0)),
     // 1.44 to 1.49, likewise.
     target("binary_fuse8", EIGHT_BITS, batch(SUX_OF_ONE, 1.3)),
