@@ -185,11 +185,17 @@ pub(crate) fn is_on_disk(name: &str) -> bool {
 }
 
 /// Builds a filter of a kind that can be built from disk.
-pub(crate) fn build_on_disk(kind: &str, spill: Spill) -> Result<(AnyFilter, Spilled), BuildError> {
+pub(crate) fn build_on_disk(
+    config: &Config,
+    kind: &str,
+    spill: Spill,
+) -> Result<(AnyFilter, Spilled), BuildError> {
     match FUSE.iter().position(|(known, _)| *known == kind) {
-        Some(0) => (spill.finish_and_keep::<u8>()).map(|(f, kept)| (AnyFilter::new(f), kept)),
-        Some(1) => (spill.finish_and_keep::<u16>()).map(|(f, kept)| (AnyFilter::new(f), kept)),
-        _ => (spill.finish_and_keep::<u32>()).map(|(f, kept)| (AnyFilter::new(f), kept)),
+        Some(0) => (spill.finish_and_keep::<u8>(config)).map(|(f, kept)| (AnyFilter::new(f), kept)),
+        Some(1) => {
+            (spill.finish_and_keep::<u16>(config)).map(|(f, kept)| (AnyFilter::new(f), kept))
+        }
+        _ => (spill.finish_and_keep::<u32>(config)).map(|(f, kept)| (AnyFilter::new(f), kept)),
     }
 }
 
@@ -360,9 +366,9 @@ mod tests {
         ] {
             let config = Config::new(0).fpr(fpr);
             assert_eq!(default_kind_on_disk(&config).kind, kind);
-            let mut spill = Spill::new(&config, &directory).unwrap();
+            let mut spill = Spill::new(&directory).unwrap();
             (1..=1000).for_each(|hash: u64| spill.push(hash << 48).unwrap());
-            let (filter, _) = build_on_disk(kind, spill).unwrap();
+            let (filter, _) = build_on_disk(&config, kind, spill).unwrap();
             assert_eq!(filter.name(), kind);
             assert!((1..=1000).all(|hash: u64| filter.contains(hash << 48)));
         }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc;
 use std::thread;
 
-use tamis::{AnyFilter, Config, Filter, Hashing, Keyed, Spill, Spilled};
+use tamis::{AnyFilter, BinaryFuse8, Config, Filter, Hashing, Keyed, Spill, Spilled};
 
 use crate::failure::Failure;
 use crate::input::{Files, InputArgs, Purpose, Source};
@@ -239,7 +239,7 @@ impl Gather<'_> {
         let known = self.config.get_capacity() > 0 || self.files.are_regular();
         let kind = self.kind();
         if choice::is_on_disk(kind) {
-            let spill = interrupt::spill(&self.config, &self.directory);
+            let spill = interrupt::spill(&self.directory);
             let mut spill = spill.map_err(|e| Failure::build(&self.target, &e))?;
             self.push(&mut spill, hashes)?;
             return Ok(State::Spilled(Box::new(spill)));
@@ -293,22 +293,21 @@ impl Gather<'_> {
     }
 
     /// Builds the filter of hashes on disk.
-    fn build_on_disk(&self, mut spill: Spill, progress: &Progress) -> Result<Gathered, Failure> {
+    fn build_on_disk(&self, spill: Spill, progress: &Progress) -> Result<Gathered, Failure> {
         let failed = |e| Failure::build(&self.target, &e);
         let keys = spill.len();
         // Half for the shards that are built at a time, half for the filter.
         let most = self.max_memory.map_or(u64::MAX, |bytes| bytes / 2);
         let at_a_time = most.max(LEAST_FOR_SPILL) / BYTES_PER_SPILLED_KEY;
-        let shards = Spill::shards_for(keys);
+        let shards = BinaryFuse8::shards_for(keys);
         let threads = (at_a_time / keys.div_ceil(shards).max(1)) as usize;
         let at_most = self.config.get_threads().min(threads).max(1);
         let mut config = self.config.clone().threads(at_most);
         if threads == 0 && !config.to_string().contains("shards=") {
             config = config.set("shards", keys.div_ceil(at_a_time));
         }
-        let set = spill.set_config(&progress.building(&config));
-        set.map_err(failed)?;
-        let (filter, hashes) = choice::build_on_disk(self.kind(), spill).map_err(failed)?;
+        let built = choice::build_on_disk(&progress.building(&config), self.kind(), spill);
+        let (filter, hashes) = built.map_err(failed)?;
         let (bytes, keys) = (filter.size_in_bytes() as u64, filter.len());
         fits(bytes, most, filter.name(), &self.target)?;
         let config = config.capacity(keys);

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI32, Ordering::SeqCst};
 use std::sync::{Mutex, Once};
 
-use tamis::{AnyFilter, BuildError, Config, Keyed, Spill};
+use tamis::{AnyFilter, BuildError, Keyed, Spill};
 
 struct Stake {
     saving: bool,
@@ -72,11 +72,11 @@ fn ignored() -> u64 {
 }
 
 /// Makes ready to keep hashes on disk, so that an interrupt leaves none there.
-pub(crate) fn spill(config: &Config, directory: &Path) -> Result<Spill, BuildError> {
+pub(crate) fn spill(directory: &Path) -> Result<Spill, BuildError> {
     watch();
     // An interrupt waits until all files are there: files that are open can be removed, and none come after.
     let mut stake = stake();
-    let spill = Spill::new(config, directory)?;
+    let spill = Spill::new(directory)?;
     stake.directory = Some(spill.directory().to_path_buf());
     Ok(spill)
 }

@@ -48,28 +48,32 @@ pub mod advise;
 mod bits;
 pub mod bloom;
 mod buf;
+mod build;
 pub mod chained;
 pub mod coded;
 mod config;
 pub mod cuckoo;
 mod error;
+pub mod exact;
 mod file;
 mod filter;
 mod format;
+pub mod growing;
 mod key;
 mod keyed;
 pub mod math;
 mod packed;
-mod pairs;
 pub mod peel;
 pub mod perfect;
-pub mod probing;
 mod registry;
 pub mod ribbon;
 mod simd;
+pub mod tinyset;
+pub mod window;
 
 pub use bloom::*;
 pub use buf::{Buf, Word};
+pub use build::{Spill, Spilled};
 pub use chained::*;
 pub use coded::*;
 pub use config::{Config, Param, Progress};
@@ -78,17 +82,20 @@ pub use error::{
     BuildError, BuildErrorKind, DecodeError, DecodeErrorKind, Full, FullKind, MergeError,
     MergeErrorKind,
 };
+pub use exact::*;
 #[doc(hidden)]
 pub use file::{check_writable, replace_file};
 pub use filter::{Count, Filter, Insert, Kind, Map, Merge, Remove};
 pub use format::{Decoder, Encoder, ParamValue, looks_like_filter};
+pub use growing::*;
 pub use key::{Hashing, Key};
 pub use keyed::{Keyed, Stored};
 pub use peel::*;
 pub use perfect::*;
-pub use probing::*;
 pub use registry::{AnyFilter, Capabilities, KINDS, KindInfo, kind};
 pub use ribbon::*;
+pub use tinyset::*;
+pub use window::*;
 
 /// Switches for tests and fuzzers; not part of the interface.
 #[doc(hidden)]

@@ -719,24 +719,6 @@ class Blocked(Kind):
         )
 
 
-class CacheSectorised(Kind):
-    name, parameters = "cache_sectorised", 3
-
-    def __init__(self, lines: int, z: int, k: int) -> None:
-        need(1 <= lines <= 2**40, "parameter 0", f"{lines} lines, not 1 to 2^40")
-        need(z in (2, 4), "parameter 1", f"{z} groups, not 2 or 4")
-        need(z <= k <= 24 and k % z == 0, "parameter 2", f"k is {k}, not a multiple of {z} to 24")
-        self.lines, self.z, self.k, self.lengths = lines, z, k, (64 * lines,)
-
-    def contains(self, h: int) -> bool:
-        line, r, n, words = scale(h, self.lines), h * self.lines & MASK, 8 // self.z, []
-        for j in range(self.z):
-            words.append(8 * line + j * n + scale(r, n))
-            r = r * n & MASK
-        masks = subsets(r, 64, [self.k // self.z] * self.z)
-        return all(bit(self.sections[0], 64 * word + i) for word, mask in zip(words, masks) for i in mask)
-
-
 def field(section: bytes, i: int, width: int) -> int:
     """Field i of an array of numbers of so many bits."""
     start = i * width
@@ -893,10 +875,6 @@ class Xor8(Kind):
 
 class Xor16(Xor8):
     name, size = "xor16", 2
-
-
-class Xor32(Xor8):
-    name, size = "xor32", 4
 
 
 class XorPlus8(Xor8):
@@ -1182,7 +1160,6 @@ KINDS: dict[int, type[Kind]] = {
     9: TinySetRemovable,
     10: BloomG,
     11: Blocked,
-    12: CacheSectorised,
     13: Balanced,
     14: TwoChoice,
     15: Counting,
@@ -1201,7 +1178,6 @@ KINDS: dict[int, type[Kind]] = {
     28: HashCompaction,
     29: Xor8,
     30: Xor16,
-    31: Xor32,
     32: XorPlus8,
     33: XorPlus16,
     39: Bloomier,

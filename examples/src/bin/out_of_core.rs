@@ -23,12 +23,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let config = Config::new(0).threads(threads).progress(|progress| {
         eprint!("\r{} of {} keys ", progress.done, progress.total);
     });
-    let mut spill = Spill::new(&config, directory)?;
+    let mut spill = Spill::new(directory)?;
     for key in 0..keys {
         spill.push(hash(key))?;
     }
     let spilled = start.elapsed();
-    let filter: BinaryFuse8 = spill.finish()?;
+    let filter: BinaryFuse8 = spill.finish(&config)?;
     let built = start.elapsed();
     eprintln!();
     println!("{keys} keys, {} shards", filter.shards());

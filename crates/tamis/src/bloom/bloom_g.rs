@@ -98,7 +98,7 @@ const MOST_BITS: u64 = 1 << 63;
 
 impl BloomG {
     /// The filter that has these bits, whole words of them, which `len` keys have set.
-    pub(super) fn from_parts(bits: Buf<u64>, word_bits: u32, g: u32, k: u32, len: u64) -> BloomG {
+    pub(crate) fn from_parts(bits: Buf<u64>, word_bits: u32, g: u32, k: u32, len: u64) -> BloomG {
         let words = bits.len() as u64 / u64::from(word_bits / 64);
         BloomG {
             bits,
@@ -110,7 +110,7 @@ impl BloomG {
         }
     }
 
-    pub(super) fn bits(&self) -> &Buf<u64> {
+    pub(crate) fn bits(&self) -> &Buf<u64> {
         &self.bits
     }
 

@@ -14,44 +14,30 @@
 //! | [`SpectralRecurring`] | the same, with a second array for doubtful keys | up to k | 115.1 |
 //! | [`Blocked`] | anywhere in a 512-bit block | 1 | 9.92 |
 //! | [`Balanced`] | anywhere in a 512-bit block that has room, else the whole hash in a list | 2 | 9.84, list 0.4, counts 0.1 |
-//! | [`CacheSectorised`] | in one word in each half (or quarter) of a 512-bit block | 1 | 10.18 |
 //! | [`SplitBlock512`] | one in each of 8 lanes of a 512-bit block | 1 | 10.10 |
 //! | [`SplitBlock256`] | one in each of 8 lanes of a 256-bit block, as in Parquet | 1 | 10.53 |
 //! | [`Compressed`] | anywhere, in a file that is coded | up to 2 | 18.98, in its file 8.90 |
-//! | [`Scalable`] | anywhere in each of a growing list of filters | up to k a filter | 13.53, then 16.24 after ten |
-//! | [`Folded`] | anywhere in each of a few halving pairs | up to k a pair | 13.90 |
-//! | [`DLeft`] | a remainder in the emptiest of four buckets of 8 cells, so that keys can leave | 4 | 18.67 |
 //!
 //! Fewer lines cost space: the keys do not spread evenly over blocks, and the fuller blocks err more often.
-//!
-//! Two kinds forget on purpose: [`Sliding`] keeps the last n insertions, or those of the last minutes;
-//! [`AgePartitioned`] keeps the last n insertions and lets go of older ones sooner.
 //!
 //! Beside the kinds there are types without a file format of their own: [`CountingPair`] is a [`Counting`] with the Bloom filter
 //! of its keys beside it; [`AtomicBloom`] and [`AtomicSplitBlock`] are filled by many threads at once; [`Attenuated`] is a
 //! network of sets, by distance; [`Overlap`] is what two Bloom filters tell of each other, with their union and
-//! intersection. [`Iblt`] is no filter: its cells hold keys, and two sets are told apart by the table of their difference.
+//! intersection.
 
 use crate::bits::fastrange;
 
-mod age_partitioned;
 mod algebra;
 mod atomic;
 mod attenuated;
 mod balanced;
 mod blocked;
 mod bloom_g;
-mod cache_sectorised;
 mod compressed;
 mod counters;
 mod counting;
 mod counting_pair;
-mod d_left;
-mod folded;
-mod iblt;
-mod scalable;
 mod sieve;
-mod sliding;
 mod spectral;
 mod split_block;
 mod standard;
@@ -59,22 +45,15 @@ mod subsets;
 mod two_choice;
 mod variable_increment;
 
-pub use age_partitioned::AgePartitioned;
 pub use algebra::{Estimate, Overlap};
 pub use atomic::{Atomic, AtomicBloom, AtomicSplitBlock, BitWords};
 pub use attenuated::Attenuated;
 pub use balanced::Balanced;
 pub use blocked::Blocked;
 pub use bloom_g::BloomG;
-pub use cache_sectorised::CacheSectorised;
 pub use compressed::Compressed;
 pub use counting::Counting;
 pub use counting_pair::CountingPair;
-pub use d_left::DLeft;
-pub use folded::Folded;
-pub use iblt::{Difference, Iblt, Incomplete, Lookup};
-pub use scalable::Scalable;
-pub use sliding::Sliding;
 pub use spectral::{Spectral, SpectralMinimal, SpectralRecurring};
 pub use split_block::{Lane, SplitBlock, SplitBlock256, SplitBlock512};
 pub use standard::Bloom;

@@ -110,15 +110,15 @@ impl Bloom {
     }
 
     /// The filter that has these words, which `len` keys have set.
-    pub(super) fn from_parts(words: Buf<u64>, k: u32, len: u64) -> Bloom {
+    pub(crate) fn from_parts(words: Buf<u64>, k: u32, len: u64) -> Bloom {
         Bloom { words, k, len }
     }
 
-    pub(super) fn words(&self) -> &Buf<u64> {
+    pub(crate) fn words(&self) -> &Buf<u64> {
         &self.words
     }
 
-    pub(super) fn words_mut(&mut self) -> &mut [u64] {
+    pub(crate) fn words_mut(&mut self) -> &mut [u64] {
         self.words.make_mut()
     }
 

@@ -1,16 +1,11 @@
-//! Chained hash tables in cache lines.
+//! Tables of fingerprints in buckets or chains.
 //!
-//! A hash chooses a block, a chain in the block and a remainder; the block keeps the remainders of its chains side by
-//! side, and as many of their bits as there is room for. [`TinySet`] is the filter that only takes keys in,
-//! [`TinySetRemovable`] pays two bits a block to let them go again. [`RankIndexed`] keeps its chains in banks of several
-//! kilobytes instead, with fingerprints of one width.
+//! [`RankIndexed`] keeps its chains in banks of several kilobytes, with fingerprints of one width.
+//! [`DLeft`] keeps a remainder in the emptiest of four buckets, so that keys can leave.
 
-mod block;
-mod eight;
-mod fast;
+mod d_left;
 mod rank_indexed;
-pub mod tinyset;
 
+pub use d_left::DLeft;
 pub use rank_indexed::RankIndexed;
 pub(crate) use rank_indexed::{chains_for, most_chains, whole_fingerprint};
-pub use tinyset::{TinySet, TinySetOf, TinySetRemovable};

@@ -58,13 +58,13 @@
 
 use crate::bits::{fastrange, low_mask};
 use crate::buf::Buf;
+use crate::build::dedup;
+use crate::build::shards::{mixed, unmixed};
 use crate::config::{Config, Param};
 use crate::error::{BuildError, DecodeError, Full, FullKind, MergeError, MergeErrorKind, NoMemory};
 use crate::filter::{Filter, Kind, Merge};
 use crate::format::{Decoder, Encoder};
 use crate::packed::Packed;
-use crate::peel::dedup;
-use crate::peel::shards::{mixed, unmixed};
 
 /// A static filter of any rate, near the lower bound, whose parts can be merged and listed.
 ///

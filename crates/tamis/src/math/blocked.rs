@@ -127,86 +127,6 @@ pub fn sectorised_size(fpr: f64, sectors: u32, word_bits: u32) -> Option<(f64, u
     })
 }
 
-/// Words in the cache line of a cache-sectorised filter, and their width.
-const LINE_WORDS: u32 = 8;
-const LINE_WORD_BITS: u32 = 64;
-
-/// False-positive rate of a cache-sectorised Bloom filter.
-///
-/// The eight words of a 512-bit line form `groups` groups; a key picks one
-/// word in each and sets `bits_per_group` distinct bits there (Lang, Neumann,
-/// Kemper, Boncz 2019). With z groups
-/// `sum_c Poisson(c; 512 / bits_per_key) covered(c)^z`, where `covered(c)` is
-/// the chance that the bits of a query in one word are covered by c keys that
-/// pick that word with probability z/8. The paper takes the fill of the word
-/// for its mean there. `NaN` unless `groups` is 1, 2, 4 or 8; 1 for more than
-/// 24 bits in a word.
-pub fn cache_sectorised_fpr(bits_per_key: f64, groups: u32, bits_per_group: u32) -> f64 {
-    if !matches!(groups, 1 | 2 | 4 | 8) || bits_per_key.is_nan() || bits_per_key < 0.0 {
-        return f64::NAN;
-    }
-    // With 64 keys to the bit, a bit is clear with probability below e^-60.
-    if bits_per_group == 0 || bits_per_group > MAX_BLOCK_K || bits_per_key < 1.0 / 64.0 {
-        return 1.0;
-    }
-    covered_fpr(bits_per_key, groups, &cover(groups, bits_per_group))
-}
-
-fn covered_fpr(bits_per_key: f64, groups: u32, covered: &[f64]) -> f64 {
-    let line_bits = f64::from(LINE_WORDS * LINE_WORD_BITS);
-    load(bits_per_key, line_bits).expect(|c| {
-        let covered = covered.get(c as usize).copied();
-        covered.unwrap_or(1.0).powi(groups as i32)
-    })
-}
-
-/// Chances that the bits of a query in one word are covered by 0, 1, … keys of
-/// its line, until nearly certain.
-fn cover(groups: u32, bits: u32) -> Vec<f64> {
-    let pick = f64::from(groups) / f64::from(LINE_WORDS);
-    let states = bits as usize + 1;
-    let key = choice(states, bits, pick, |taken| {
-        f64::from(LINE_WORD_BITS - taken)
-    });
-    let mut uncovered = vec![0.0; states];
-    uncovered[states - 1] = 1.0;
-    covers(uncovered, &key, u32::MAX)
-}
-
-/// Chances that nothing is uncovered after 0, 1, … `most` steps, until nearly
-/// certain.
-fn covers(mut uncovered: Vec<f64>, step: &[Vec<f64>], most: u32) -> Vec<f64> {
-    let mut covered = Vec::new();
-    // By columns, which is how they are read.
-    let column = |v: usize| step.iter().map(|row| row[v]).collect();
-    let columns: Vec<Vec<f64>> = (0..step.len()).map(column).collect();
-    while uncovered[0] < 1.0 - 1e-14 && covered.len() <= most as usize {
-        covered.push(uncovered[0]);
-        for (v, column) in columns.iter().enumerate() {
-            let from = uncovered[v..].iter().zip(&column[v..]);
-            uncovered[v] = from.map(|(chance, step)| chance * step).sum();
-        }
-    }
-    covered
-}
-
-/// Bits per key and bits per group of the smallest cache-sectorised filter.
-///
-/// Least over up to 24 probes per key of the size at which
-/// [`cache_sectorised_fpr`] is `fpr`. `None` unless `0 < fpr < 1` and `groups`
-/// is 1, 2, 4 or 8.
-pub fn cache_sectorised_size(fpr: f64, groups: u32) -> Option<(f64, u32)> {
-    if !is_rate(fpr) || !matches!(groups, 1 | 2 | 4 | 8) {
-        return None;
-    }
-    let floor = lower_bound_bits_per_key(fpr);
-    let most = MAX_BLOCK_K / groups;
-    let covers: Vec<Vec<f64>> = (1..=most).map(|b| cover(groups, b)).collect();
-    least_size_over(1..=most, floor, fpr, |bits_per_key, b| {
-        covered_fpr(bits_per_key, groups, &covers[b as usize - 1])
-    })
-}
-
 /// False-positive rate of a balanced Bloom filter, its overflow list apart.
 ///
 /// A block takes `cap` keys at most, the others go to the list:
@@ -243,6 +163,23 @@ fn cover_block(block_bits: u32, k: u32, most: u32) -> Vec<f64> {
     let states = k as usize + 1;
     let key = choice(states, k, 1.0, |_| bins);
     covers(distinct(bins, k), &key, most)
+}
+
+/// Chances that nothing is uncovered after 0, 1, … `most` steps, until nearly
+/// certain.
+fn covers(mut uncovered: Vec<f64>, step: &[Vec<f64>], most: u32) -> Vec<f64> {
+    let mut covered = Vec::new();
+    // By columns, which is how they are read.
+    let column = |v: usize| step.iter().map(|row| row[v]).collect();
+    let columns: Vec<Vec<f64>> = (0..step.len()).map(column).collect();
+    while uncovered[0] < 1.0 - 1e-14 && covered.len() <= most as usize {
+        covered.push(uncovered[0]);
+        for (v, column) in columns.iter().enumerate() {
+            let from = uncovered[v..].iter().zip(&column[v..]);
+            uncovered[v] = from.map(|(chance, step)| chance * step).sum();
+        }
+    }
+    covered
 }
 
 /// Share of the keys that a balanced Bloom filter sends to its list.
@@ -396,24 +333,6 @@ mod tests {
     }
 
     #[test]
-    fn cache_sectorised_sizes_match_the_table() {
-        for (fpr, groups, k, bits) in [
-            // By hypergeometric coverage; the paper's formula beside it.
-            (0.01, 2, 6, "10.179"),  // 10.194
-            (EIGHT, 2, 8, "12.776"), // 12.740
-            (0.01, 4, 8, "10.100"),  // 10.079
-            (EIGHT, 4, 8, "12.184"), // 12.178
-        ] {
-            let (size, per_group) = cache_sectorised_size(fpr, groups).unwrap();
-            assert_eq!(per_group * groups, k);
-            prints(size, bits);
-        }
-        // Eight groups of one word leave no choice: the split block.
-        let same = cache_sectorised_fpr(10.0, 8, 1) / split_block_fpr(10.0, 64);
-        assert!((same - 1.0).abs() < 1e-12);
-    }
-
-    #[test]
     fn balanced_sizes_match_the_table() {
         for (fpr, block_bits, k, cap, bits) in [
             // The paper's formula beside it.
@@ -437,7 +356,6 @@ mod tests {
     fn odd_arguments_give_the_documented_answers() {
         for size in [f64::NAN, -1.0, f64::NEG_INFINITY] {
             assert!(blocked_fpr(size, 512, 6).is_nan());
-            assert!(cache_sectorised_fpr(size, 2, 3).is_nan());
             assert!(balanced_fpr(size, 512, 6, 60).is_nan());
             assert!(balanced_overflow(size, 512, 60).is_nan());
         }
@@ -447,14 +365,11 @@ mod tests {
                     let p = blocked_fpr(size, block, k);
                     assert!((0.0..=1.0 + 1e-9).contains(&p), "{size} {block} {k}: {p}");
                 }
-                let p = cache_sectorised_fpr(size, 4, k);
-                assert!((0.0..=1.0 + 1e-9).contains(&p), "{size} {k}: {p}");
             }
         }
         for fpr in [0.0, 1.0, f64::NAN, -1.0, 1e-300] {
             assert_eq!(blocked_size(fpr, 64), None);
             assert_eq!(split_block_bits_per_key(fpr, 32), None);
-            assert_eq!(cache_sectorised_size(fpr, 2), None);
             assert_eq!(balanced_size(fpr, 64, 0.005), None);
         }
     }

@@ -319,7 +319,6 @@ mod tests {
             for size in [
                 two_choice_size(fpr),
                 vi_counting_size(fpr, 4),
-                cache_sectorised_size(fpr, 2),
                 sectorised_size(fpr, 4, 64),
             ] {
                 assert!(size.is_none_or(|(size, _)| is_rate(fpr) && size > 0.0));

@@ -60,21 +60,21 @@
 //!   that remembers the last key.
 //! - Vigna, *ε-cost sharding*, 2025: shards of one geometry, and what they cost.
 
-pub(super) mod build;
+mod build;
 mod solve;
 
 use std::ops::BitXor;
 
 use crate::bits::{fastrange, fastrange_by_halves, mix64};
 use crate::buf::{Buf, Word};
+use crate::build::shards::multiple;
+use crate::build::source::Slice;
 use crate::config::{Config, Param};
 use crate::error::{BuildError, DecodeError};
 use crate::filter::{Filter, Kind};
 use crate::format::{Decoder, Encoder};
 use crate::math;
-use crate::peel::shards::multiple;
 use crate::simd::{self, Bits, GROUP, Probe, Run, Segments, Table, places};
-pub(super) use solve::Keys;
 use solve::MOST_KEYS;
 
 /// What a slot holds: `u8`, `u16` or `u32`. Sealed, as [`Word`] is.
@@ -102,10 +102,10 @@ pub trait Fingerprint: Word + BitXor<Output = Self> {
 #[derive(Clone, Debug)]
 pub struct BinaryFuse<F: Fingerprint> {
     /// The shards' tables, one after the other.
-    pub(super) slots: Segments<F>,
+    pub(crate) slots: Segments<F>,
     /// One for each shard; none for the filter of no keys.
-    pub(super) salts: Buf<u64>,
-    pub(super) shape: Shape,
+    pub(crate) salts: Buf<u64>,
+    pub(crate) shape: Shape,
     len: u64,
 }
 
@@ -118,17 +118,17 @@ pub type BinaryFuse32 = BinaryFuse<u32>;
 
 /// Where a key's slots lie in a shard.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Shape {
-    pub(super) arity: u32,
+pub(crate) struct Shape {
+    pub(crate) arity: u32,
     /// A power of two, at most 2¹⁸.
-    pub(super) segment_length: u64,
+    pub(crate) segment_length: u64,
     /// How many segments a first slot may lie in.
-    pub(super) segment_count: u64,
+    pub(crate) segment_count: u64,
 }
 
 /// The hash's fields that place the later slots are this wide.
 const FIELD: u32 = 18;
-pub(super) const MOST_SHARDS: u64 = 1 << 16;
+pub(crate) const MOST_SHARDS: u64 = 1 << 16;
 
 impl Shape {
     /// The geometry for so many keys a shard, or `extra` hundredths and `extra` keys more.
@@ -144,7 +144,7 @@ impl Shape {
     }
 
     /// Whether all slots of any hash lie in the table, as those of a shape that was read must.
-    pub(super) fn is_sound(&self) -> bool {
+    pub(crate) fn is_sound(&self) -> bool {
         (1..=1 << FIELD).contains(&self.segment_length)
             && self.segment_length.is_power_of_two()
             && (1..=MOST_KEYS).contains(&self.segment_count)
@@ -158,13 +158,13 @@ impl Shape {
 
     /// Slots of a shard.
     #[inline(always)]
-    pub(super) fn slots(&self) -> u64 {
+    pub(crate) fn slots(&self) -> u64 {
         (self.segment_count + u64::from(self.arity) - 1) * self.segment_length
     }
 
     /// The first `ARITY` slots of a salted hash in its shard: this filter's geometry.
     #[inline(always)]
-    pub(super) fn places<const ARITY: usize>(&self, hash: u64) -> [u32; ARITY] {
+    pub(crate) fn places<const ARITY: usize>(&self, hash: u64) -> [u32; ARITY] {
         places(self.segment_length, self.first(hash), low(hash)).map(|place| place as u32)
     }
 
@@ -199,7 +199,7 @@ fn low<const ARITY: usize>(hash: u64) -> [u64; ARITY] {
 }
 
 #[inline(always)]
-pub(super) fn fingerprint<F: Fingerprint>(hash: u64) -> F {
+pub(crate) fn fingerprint<F: Fingerprint>(hash: u64) -> F {
     F::truncate(hash ^ hash >> 32)
 }
 
@@ -343,19 +343,6 @@ macro_rules! with_reader {
     }};
 }
 
-/// Moves the distinct hashes to the front, in order, and returns how many there are.
-pub(crate) fn dedup(hashes: &mut [u64]) -> usize {
-    hashes.sort_unstable();
-    let mut distinct = 0;
-    for i in 0..hashes.len() {
-        if distinct == 0 || hashes[i] != hashes[distinct - 1] {
-            hashes.swap(distinct, i);
-            distinct += 1;
-        }
-    }
-    distinct
-}
-
 impl<F: Fingerprint> Filter for BinaryFuse<F> {
     #[inline(always)]
     fn contains(&self, hash: u64) -> bool {
@@ -413,7 +400,7 @@ impl<F: Fingerprint> Kind for BinaryFuse<F> {
     ];
 
     fn build(config: &Config, hashes: &mut [u64]) -> Result<BinaryFuse<F>, BuildError> {
-        build::build(config, &mut build::Slice::new(hashes))
+        build::build(config, &mut Slice::new(hashes))
     }
 
     fn encode<'a>(&'a self, out: &mut Encoder<'a>) {

@@ -61,13 +61,14 @@
 
 use crate::bits::{low_mask, mix64};
 use crate::buf::Buf;
+use crate::build::pairs;
 use crate::config::{Config, Param, Tally};
 use crate::error::{BuildError, BuildErrorKind, DecodeError, NoMemory};
 use crate::filter::{Filter, Kind, Map};
 use crate::format::{Decoder, Encoder};
 use crate::peel::binary_fuse::{Shape, fingerprint};
 use crate::peel::peeler::{self, MOST_SLOTS, Order, STEPS};
-use crate::{math, pairs, simd};
+use crate::{math, simd};
 
 /// A fixed map from hashes to values of up to 64 bits, or a fixed set at any rate.
 ///

@@ -11,9 +11,9 @@
 
 use crate::bits::mix64;
 use crate::buf::Buf;
+use crate::build::dedup;
 use crate::config::{Config, Tally};
 use crate::error::{BuildError, BuildErrorKind, NoMemory};
-use crate::peel::binary_fuse::dedup;
 use crate::simd;
 
 /// Slots, and so keys, that can be told apart.

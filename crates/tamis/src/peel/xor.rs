@@ -57,7 +57,7 @@ use crate::peel::binary_fuse::fingerprint;
 use crate::peel::peeler::{self, MOST_SLOTS, Order, STEPS};
 use crate::{math, simd};
 
-/// A static filter of three blocks; see [`Xor8`], [`Xor16`], [`Xor32`].
+/// A static filter of three blocks; see [`Xor8`], [`Xor16`].
 ///
 /// ```
 /// use tamis::{Config, Keyed, Xor8};
@@ -77,8 +77,6 @@ pub struct Xor<F: Fingerprint> {
 pub type Xor8 = Xor<u8>;
 /// 16-bit fingerprints: 0.0015 % false positives.
 pub type Xor16 = Xor<u16>;
-/// 32-bit fingerprints: 2.3·10⁻¹⁰ false positives.
-pub type Xor32 = Xor<u32>;
 
 /// Where the slots of a key lie.
 #[derive(Clone, Copy, Debug)]

@@ -39,6 +39,7 @@
 //! - Chazelle, Kilian, Rubinfeld, Tal, *The Bloomier filter*, 2004: the map with one-sided errors.
 
 use crate::bits::{fastrange, low_mask};
+use crate::build::pairs;
 use crate::config::{Config, Param};
 use crate::error::{BuildError, DecodeError};
 use crate::filter::{Filter, Kind, Map};
@@ -46,7 +47,6 @@ use crate::format::{Decoder, Encoder};
 use crate::key::Key;
 use crate::keyed::Keyed;
 use crate::packed::{Packed, View};
-use crate::pairs;
 use crate::perfect::function::{self, Function};
 use crate::simd::{self, Bits, Op, PREFETCH_FROM};
 

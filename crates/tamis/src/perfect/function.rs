@@ -45,11 +45,11 @@ use std::collections::BinaryHeap;
 
 use crate::bits::{fastrange, low_mask, mix64};
 use crate::buf::Buf;
+use crate::build::dedup;
 use crate::config::{Config, Tally};
 use crate::error::{BuildError, BuildErrorKind, DecodeError, NoMemory};
 use crate::format::{Decoder, Encoder};
 use crate::packed::Packed;
-use crate::peel::dedup;
 use crate::simd::{self, Table};
 
 /// A function from hashes to numbers, of which those that it was built from have one each.

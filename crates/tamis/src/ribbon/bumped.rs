@@ -55,13 +55,13 @@ mod lookup;
 
 use crate::bits::fastrange;
 use crate::buf::Buf;
+use crate::build::shards::{Shards, mixed, multiple};
+use crate::build::{dedup, in_parallel};
 use crate::config::{Config, Tally};
 use crate::error::{BuildError, BuildErrorKind, DecodeError, NoMemory};
 use crate::filter::{Filter, Kind};
 use crate::format::{Decoder, Encoder};
 use crate::math;
-use crate::peel::shards::{Shards, mixed, multiple};
-use crate::peel::{dedup, in_parallel};
 use crate::ribbon::groups::Groups;
 use crate::ribbon::{
     BLOCK, Band, Failure, MOST_COLUMNS, MOST_SHARDS, Number, Placed, Rate, Row, Shape, in_order,

@@ -46,12 +46,12 @@ use std::ops::Range;
 
 use crate::bits::mix64;
 use crate::buf::Buf;
+use crate::build::shards::multiple;
 use crate::config::{Config, Param};
 use crate::error::{BuildError, BuildErrorKind, DecodeError};
 use crate::filter::{Filter, Kind};
 use crate::format::{Decoder, Encoder};
 use crate::math;
-use crate::peel::shards::multiple;
 use crate::ribbon::lookup::{self, Sharded};
 use crate::ribbon::solve::{Part, Set, solve_shards};
 use crate::ribbon::{BLOCK, Band, Failure, Rate, Row, Shape, in_order, width};

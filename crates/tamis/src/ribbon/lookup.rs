@@ -2,8 +2,8 @@
 
 use std::marker::PhantomData;
 
+use crate::build::shards::shard_of;
 use crate::filter::Filter;
-use crate::peel::shards::shard_of;
 use crate::ribbon::{Place, Row, Shape};
 use crate::simd::{self, Bits, COLUMNS, Portable, Probe};
 

@@ -42,9 +42,9 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::bits::fastrange;
 use crate::buf::Buf;
+use crate::build::pairs;
+use crate::build::shards::multiple;
 use crate::error::{BuildError, DecodeError, DecodeErrorKind, NoMemory};
-use crate::pairs;
-use crate::peel::shards::multiple;
 use crate::ribbon::bumped::{
     BUCKET, Buckets, MOST_LAYERS, WIDTH, buckets, equation, most_keys, next, slots_for, threshold,
 };

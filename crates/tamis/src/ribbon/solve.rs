@@ -1,9 +1,9 @@
 //! Solving the shards of a ribbon, on as many threads as the configuration says.
 
 use crate::buf::Buf;
+use crate::build::shards::{Shards, is_skewed};
+use crate::build::{dedup, in_parallel};
 use crate::config::Config;
-use crate::peel::shards::{Shards, is_skewed};
-use crate::peel::{dedup, in_parallel};
 use crate::ribbon::{Failure, MOST_SHARDS, Shape};
 
 /// How many of the hashes given are to be solved, and in how many shards.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::bits::mix64;
-use crate::peel::shards::shard_of;
+use crate::build::shards::shard_of;
 use crate::ribbon::solve::{Set, solve_shards};
 use crate::simd::Portable;
 

@@ -6,10 +6,8 @@
 //! AVX2 as well, and [`Portable`] answers the same by arithmetic. [`Avx512`] is [`Bmi2`], compares [`Fields`] in a vector and
 //! looks up [`Eight`] keys besides.
 
-use super::chains::{Answers, Cut, Eight};
-use super::fields::{Compared, Fields};
-use super::gap::Gap;
 use super::parity;
+use super::tinyset::{Answers, Compared, Cut, Eight, Fields, Gap};
 
 /// The instructions of one level.
 pub(crate) trait Bits: Copy {

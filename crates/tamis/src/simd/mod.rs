@@ -15,20 +15,16 @@
 )]
 
 mod bits;
-mod chains;
-mod fields;
-mod gap;
 mod parity;
 mod table;
+mod tinyset;
 
 #[cfg(test)]
 pub(crate) use bits::AsVector;
 pub(crate) use bits::{Bits, Portable};
-pub(crate) use chains::{Cut, Eight};
-pub(crate) use fields::Fields;
-pub(crate) use gap::Gap;
 pub(crate) use parity::COLUMNS;
 pub(crate) use table::{Run, Segments, Table, TableMut, half_range, places};
+pub(crate) use tinyset::{Cut, Eight, Fields, Gap};
 
 use std::sync::atomic::{AtomicU8, Ordering};
 

@@ -3,13 +3,15 @@
 use std::sync::{Mutex, PoisonError};
 
 use crate::buf::Buf;
+use crate::build::in_parallel;
+use crate::build::shards::is_skewed;
+use crate::build::source::{Keys, Source};
+use crate::build::spill::{Spill, Spilled};
 use crate::config::Config;
 use crate::error::{BuildError, BuildErrorKind};
 use crate::math;
-use crate::peel::binary_fuse::solve::{Keys, MOST_KEYS, Solver, Unsolved};
-use crate::peel::binary_fuse::{BinaryFuse, Fingerprint, MOST_SHARDS, Shape, dedup};
-use crate::peel::in_parallel;
-use crate::peel::shards::{Shards, is_skewed};
+use crate::peel::binary_fuse::solve::{MOST_KEYS, Solver, Unsolved};
+use crate::peel::binary_fuse::{BinaryFuse, Fingerprint, MOST_SHARDS, Shape};
 
 /// A set from this size on is cut into [`LEAST_SHARDS`] shards, and into more so that none has many more keys than
 /// [`SHARD`]. Larger shards need fewer spare slots.
@@ -19,22 +21,8 @@ const SHARD: u64 = 12_500_000;
 /// How often all get more slots when the salts of one are spent.
 const ROUNDS: u32 = 16;
 
-/// Hashes to build from, wherever they are.
-pub(in crate::peel) trait Source: Sync {
-    /// How many there are. Repeats count until they are dropped.
-    fn len(&self) -> u64;
-    /// Makes ready for so many shards, and returns how many hashes each has.
-    fn arrange(&mut self, shards: u64, threads: usize) -> Result<Vec<u64>, BuildError>;
-    /// Solves all of them as one shard.
-    fn solve_all<T>(&mut self, solve: impl FnOnce(Keys<'_>) -> T) -> Result<T, BuildError>;
-    /// Solves one of the shards that they were arranged for.
-    fn solve<T>(&self, shard: u64, solve: impl FnOnce(Keys<'_>) -> T) -> Result<T, BuildError>;
-    /// Drops repeats.
-    fn dedup(&mut self) -> Result<(), BuildError>;
-}
-
 /// The arity, and the shards where the configuration says how many.
-pub(in crate::peel) fn parameters<F: Fingerprint>(
+pub(super) fn parameters<F: Fingerprint>(
     config: &Config,
     keys: u64,
 ) -> Result<(u32, Option<u64>), BuildError> {
@@ -57,7 +45,7 @@ pub(in crate::peel) fn parameters<F: Fingerprint>(
 }
 
 /// The filter of these hashes.
-pub(in crate::peel) fn build<F: Fingerprint>(
+pub(super) fn build<F: Fingerprint>(
     config: &Config,
     source: &mut impl Source,
 ) -> Result<BinaryFuse<F>, BuildError> {
@@ -104,7 +92,7 @@ pub(super) enum Round<F: Fingerprint> {
     Failed { skewed: bool, repeats: bool },
 }
 
-pub(in crate::peel) fn shards_for(keys: u64) -> u64 {
+fn shards_for(keys: u64) -> u64 {
     if keys < SHARD_FROM {
         1
     } else {
@@ -173,50 +161,34 @@ pub(super) fn round<F: Fingerprint>(
     }))
 }
 
-/// Hashes in memory.
-pub(super) struct Slice<'a> {
-    hashes: &'a mut [u64],
-    /// How many of them are not dropped.
-    len: usize,
-    shards: Option<Shards>,
-}
+impl Spill {
+    /// Builds the filter, on as many threads as the configuration says.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] as [`Kind::build`](crate::Kind::build), and when the disk fails.
+    pub fn finish<F: Fingerprint>(self, config: &Config) -> Result<BinaryFuse<F>, BuildError> {
+        self.finish_and_keep(config).map(|(filter, _)| filter)
+    }
 
-impl<'a> Slice<'a> {
-    pub(super) fn new(hashes: &'a mut [u64]) -> Slice<'a> {
-        Slice {
-            len: hashes.len(),
-            hashes,
-            shards: None,
-        }
+    /// As [`finish`](Spill::finish), and keeps the hashes, by which the filter can be verified.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] as [`finish`](Spill::finish).
+    pub fn finish_and_keep<F: Fingerprint>(
+        mut self,
+        config: &Config,
+    ) -> Result<(BinaryFuse<F>, Spilled), BuildError> {
+        self.close()?;
+        let filter = build(config, &mut self)?;
+        Ok((filter, Spilled(self)))
     }
 }
 
-impl Source for Slice<'_> {
-    fn len(&self) -> u64 {
-        self.len as u64
-    }
-
-    fn arrange(&mut self, shards: u64, threads: usize) -> Result<Vec<u64>, BuildError> {
-        let shards = Shards::arrange(&mut self.hashes[..self.len], shards, threads)?;
-        let sizes = shards.sizes().to_vec();
-        self.shards = Some(shards);
-        Ok(sizes)
-    }
-
-    fn solve_all<T>(&mut self, solve: impl FnOnce(Keys<'_>) -> T) -> Result<T, BuildError> {
-        Ok(solve(Keys::Whole(&mut self.hashes[..self.len])))
-    }
-
-    fn solve<T>(&self, shard: u64, solve: impl FnOnce(Keys<'_>) -> T) -> Result<T, BuildError> {
-        let hashes = &self.hashes[..self.len];
-        let runs = |shards: &Shards| shards.runs(hashes, shard as usize);
-        Ok(solve(Keys::Parts(
-            self.shards.as_ref().map_or_else(Vec::new, runs),
-        )))
-    }
-
-    fn dedup(&mut self) -> Result<(), BuildError> {
-        self.len = dedup(&mut self.hashes[..self.len]);
-        Ok(())
+impl<F: Fingerprint> BinaryFuse<F> {
+    /// How many shards a filter of so many keys has, unless the configuration says otherwise.
+    pub fn shards_for(keys: u64) -> u64 {
+        shards_for(keys)
     }
 }

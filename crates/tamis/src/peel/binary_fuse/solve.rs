@@ -21,9 +21,10 @@ use std::ops::Range;
 
 use crate::bits::{fastrange, mix64, unmix64};
 use crate::buf::{Buf, halves};
+use crate::build::shards::room_for;
+use crate::build::source::Keys;
 use crate::error::NoMemory;
 use crate::peel::binary_fuse::{Fingerprint, Shape, fingerprint};
-use crate::peel::shards::room_for;
 use crate::simd;
 
 /// Keys that the index in a slot's word can tell apart.
@@ -37,14 +38,6 @@ const CROWDED: u32 = 1 << 31;
 const AHEAD: usize = 16;
 /// Salts that a shard tries.
 pub(super) const SALTS: u64 = 4;
-
-/// The keys of a shard.
-pub(in crate::peel) enum Keys<'a> {
-    /// All there are; sorted in place, and given back unsalted.
-    Whole(&'a mut [u64]),
-    /// Here and there among others.
-    Parts(Vec<&'a [u64]>),
-}
 
 /// Why a shard has no table.
 pub(super) enum Unsolved {

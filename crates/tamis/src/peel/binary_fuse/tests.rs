@@ -92,7 +92,7 @@ fn repeated_keys_build_the_filter_of_the_distinct_ones() {
 fn sharded(hashes: &[u64], shards: u64, threads: usize) -> Option<BinaryFuse8> {
     let config = Config::new(0).threads(threads);
     let mut hashes = hashes.to_vec();
-    match build::round(&config, &mut build::Slice::new(&mut hashes), shards, 3, 0).unwrap() {
+    match build::round(&config, &mut Slice::new(&mut hashes), shards, 3, 0).unwrap() {
         build::Round::Built(filter) => Some(filter),
         build::Round::Failed { .. } => None,
     }

@@ -2,8 +2,8 @@
 
 use super::{BUCKET, Layer, RibbonBumped, equation, next, threshold};
 use crate::bits::fastrange;
+use crate::build::shards::multiple;
 use crate::filter::Filter;
-use crate::peel::shards::multiple;
 use crate::ribbon::{BLOCK, Place, Shape};
 use crate::simd::{self, Bits, COLUMNS, Portable, Probe};
 

@@ -5,6 +5,7 @@
 
 use crate::bits::{low_mask, mix64};
 use crate::buf::Buf;
+use crate::build::shards::shard_of;
 use crate::config::Config;
 use crate::error::{BuildError, DecodeError};
 use crate::filter::{Filter, Kind};
@@ -12,7 +13,6 @@ use crate::format::{Decoder, Encoder};
 use crate::packed::Packed;
 use crate::peel::BinaryFuse32;
 use crate::peel::binary_fuse::{MOST_SHARDS, Shape, fingerprint};
-use crate::peel::shards::shard_of;
 
 /// Slots of a key: a table in which a key has four is 4 % smaller than one with three, and space is what this is for.
 const ARITY: usize = 4;

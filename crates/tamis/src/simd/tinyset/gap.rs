@@ -34,7 +34,7 @@ pub(crate) struct Gap<'a> {
 impl Gap<'_> {
     /// Rewrites the block. Every level writes the same.
     #[inline(always)]
-    pub(super) fn open<const N: usize>(
+    pub(in crate::simd) fn open<const N: usize>(
         self,
         block: &mut [u8; N],
         gather: impl Fn(u64, u64) -> u64,
@@ -91,7 +91,7 @@ impl Gap<'_> {
     /// into one that has them.)
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
-    pub(super) unsafe fn open_avx2<const N: usize>(self, block: &mut [u8; N]) {
+    pub(in crate::simd) unsafe fn open_avx2<const N: usize>(self, block: &mut [u8; N]) {
         use std::arch::x86_64::*;
         const { assert!(N == 32 || N == 64 || N == 128) };
         let gone = &self.gone[..N / 8];

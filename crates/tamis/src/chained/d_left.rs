@@ -389,7 +389,7 @@ impl Kind for DLeft {
     const NAME: &'static str = "d_left";
     const ABOUT: &'static str =
         "remove keys and count copies; an insertion never moves another key";
-    const SOURCE: &'static str = "bloom/d_left.rs";
+    const SOURCE: &'static str = "chained/d_left.rs";
     const PARAMS: &'static [Param] = &[Param {
         name: "bits",
         about: "bits of a remainder, 4 to 32; default: the fewest for the rate",

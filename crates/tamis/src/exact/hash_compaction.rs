@@ -250,7 +250,7 @@ impl Kind for HashCompaction {
     const NAME: &'static str = "hash_compaction";
     const ABOUT: &'static str =
         "states seen by a search, with the probability that one was omitted";
-    const SOURCE: &'static str = "probing/hash_compaction.rs";
+    const SOURCE: &'static str = "exact/hash_compaction.rs";
     const PARAMS: &'static [Param] = &[Param {
         name: "bits",
         about: "bits of a signature, 2 to 32; default: the fewest for the rate",

@@ -373,7 +373,7 @@ impl Kind for Sliding {
     const ID: u16 = 22;
     const NAME: &'static str = "sliding";
     const ABOUT: &'static str = "seen lately: the last n insertions, or those of the last seconds";
-    const SOURCE: &'static str = "bloom/sliding.rs";
+    const SOURCE: &'static str = "window/sliding.rs";
     const WINDOW: bool = true;
     const PARAMS: &'static [Param] = &[
         Param {

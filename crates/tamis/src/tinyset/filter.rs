@@ -687,7 +687,7 @@ impl<const REMOVABLE: bool> Kind for TinySetOf<REMOVABLE> {
     } else {
         "keys arriving over time, in one cache line; smaller than Bloom and cuckoo from 2.9 % to 0.012 %"
     };
-    const SOURCE: &'static str = "chained/tinyset.rs";
+    const SOURCE: &'static str = "tinyset/filter.rs";
     const PARAMS: &'static [Param] = &[
         Param {
             name: "block",

@@ -82,7 +82,7 @@ impl Eight {
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,avx512vpopcntdq")]
     #[inline]
-    pub(super) fn look_up_avx512(&self, blocks: &[[u8; BLOCK]], cut: &Cut) -> Answers {
+    pub(in crate::simd) fn look_up_avx512(&self, blocks: &[[u8; BLOCK]], cut: &Cut) -> Answers {
         use std::arch::x86_64::*;
         let all = |value: u64| _mm512_set1_epi64(value as i64);
         // SAFETY: as many bytes are read as the array has, 64.

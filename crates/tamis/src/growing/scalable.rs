@@ -490,7 +490,7 @@ impl Kind for Scalable {
     const ID: u16 = 21;
     const NAME: &'static str = "scalable";
     const ABOUT: &'static str = "grows with its keys: for when their number is not known";
-    const SOURCE: &'static str = "bloom/scalable.rs";
+    const SOURCE: &'static str = "growing/scalable.rs";
     const PARAMS: &'static [Param] = &[
         Param {
             name: "growth",

@@ -324,7 +324,7 @@ impl Kind for Folded {
     const NAME: &'static str = "folded";
     const ABOUT: &'static str =
         "the fuzzy fold with its bits counted: growth in halving steps, up to a limit";
-    const SOURCE: &'static str = "bloom/folded.rs";
+    const SOURCE: &'static str = "growing/folded.rs";
     const PARAMS: &'static [Param] = &[
         Param {
             name: "folds",

@@ -40,7 +40,7 @@ impl Fields {
 
     /// Compares one by one. Every level answers the same.
     #[inline(always)]
-    pub(super) fn compare<const N: usize>(self, block: &[u8; N], number: u64) -> Compared {
+    pub(in crate::simd) fn compare<const N: usize>(self, block: &[u8; N], number: u64) -> Compared {
         let (mut below, mut equal) = (0, 0);
         let mut at = self.at;
         for i in 0..self.len {
@@ -62,7 +62,11 @@ impl Fields {
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
     #[inline]
-    pub(super) fn compare_avx512<const N: usize>(self, block: &[u8; N], number: u64) -> Compared {
+    pub(in crate::simd) fn compare_avx512<const N: usize>(
+        self,
+        block: &[u8; N],
+        number: u64,
+    ) -> Compared {
         use std::arch::x86_64::*;
         const { assert!(N == 32 || N == 64 || N == 128) };
         let all = |value: u64| _mm512_set1_epi64(value as i64);

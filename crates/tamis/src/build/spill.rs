@@ -31,18 +31,17 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use crate::buf::Buf;
-use crate::config::Config;
+use crate::build::dedup;
+use crate::build::shards::shard_of;
+use crate::build::source::{Keys, Source};
 use crate::error::{BuildError, BuildErrorKind};
-use crate::peel::binary_fuse::build::{self, Source};
-use crate::peel::binary_fuse::{BinaryFuse, Fingerprint, Keys, dedup};
-use crate::peel::shards::shard_of;
 
 /// Files that the hashes are spread over.
 const FILES: u64 = 256;
 /// Hashes that wait for each file.
 const BUFFER: u64 = 8 << 10;
 
-/// Builds a [`BinaryFuse`] from hashes that wait on disk, in bounded memory.
+/// Builds a [`BinaryFuse`](crate::BinaryFuse) from hashes that wait on disk, in bounded memory.
 ///
 /// The filter is byte for byte the one that [`Kind::build`](crate::Kind::build) makes of the same hashes, in whatever order
 /// they come. The files lie in a new directory inside the one given, and are removed when this is dropped, finished or not.
@@ -51,11 +50,11 @@ const BUFFER: u64 = 8 << 10;
 /// use tamis::{BinaryFuse8, Config, Filter, Hashing, Key, Spill};
 ///
 /// let hashing = Hashing::default();
-/// let mut spill = Spill::new(&Config::new(0), std::env::temp_dir())?;
+/// let mut spill = Spill::new(std::env::temp_dir())?;
 /// for id in 0..100_000u64 {
 ///     spill.push(id.hash_with(&hashing))?;
 /// }
-/// let filter: BinaryFuse8 = spill.finish()?;
+/// let filter: BinaryFuse8 = spill.finish(&Config::new(0))?;
 /// assert!(filter.contains(42u64.hash_with(&hashing)));
 /// # Ok::<(), tamis::BuildError>(())
 /// ```
@@ -63,7 +62,6 @@ const BUFFER: u64 = 8 << 10;
 /// [`Keyed::from_filter`](crate::Keyed::from_filter) makes a filter of keys of it.
 #[derive(Debug)]
 pub struct Spill {
-    config: Config,
     buckets: Vec<Bucket>,
     keys: u64,
     /// How many shards the hashes are to be brought into, and how many each has.
@@ -76,7 +74,7 @@ pub struct Spill {
 
 /// The hashes that a filter was built from, still on disk; removed when this is dropped.
 #[derive(Debug)]
-pub struct Spilled(Spill);
+pub struct Spilled(pub(crate) Spill);
 
 impl Spilled {
     /// Lets `work` see all hashes, some at a time, in no order.
@@ -84,9 +82,9 @@ impl Spilled {
     /// ```
     /// use tamis::{BinaryFuse8, Config, Filter, Spill};
     ///
-    /// let mut spill = Spill::new(&Config::new(0), std::env::temp_dir())?;
+    /// let mut spill = Spill::new(std::env::temp_dir())?;
     /// spill.push(0x1234_5678_9ABC_DEF0)?;
-    /// let (filter, mut hashes) = spill.finish_and_keep::<u8>()?;
+    /// let (filter, mut hashes) = spill.finish_and_keep::<u8>(&Config::new(0))?;
     /// hashes.for_each(|some| assert!(some.iter().all(|&hash| filter.contains(hash))))?;
     /// # Ok::<(), tamis::BuildError>(())
     /// ```
@@ -125,9 +123,8 @@ impl Spill {
     ///
     /// # Errors
     ///
-    /// [`BuildError`] when the files cannot be made there, or no [`BinaryFuse`] is possible by the configuration.
-    pub fn new(config: &Config, directory: impl AsRef<Path>) -> Result<Spill, BuildError> {
-        check(config, 0)?;
+    /// [`BuildError`] when the files cannot be made there.
+    pub fn new(directory: impl AsRef<Path>) -> Result<Spill, BuildError> {
         let parent = directory.as_ref();
         let name = RandomState::new().hash_one(std::process::id());
         let path = parent.join(format!(".tamis-spill-{name:016x}"));
@@ -145,7 +142,6 @@ impl Spill {
             })
         };
         Ok(Spill {
-            config: config.clone(),
             buckets: (0..FILES).map(bucket).collect::<Result<_, BuildError>>()?,
             keys: 0,
             shards: 1,
@@ -190,55 +186,22 @@ impl Spill {
         self.keys == 0
     }
 
-    /// Builds the filter, on as many threads as the configuration says.
-    ///
-    /// # Errors
-    ///
-    /// [`BuildError`] as [`Kind::build`](crate::Kind::build), and when the disk fails.
-    pub fn finish<F: Fingerprint>(self) -> Result<BinaryFuse<F>, BuildError> {
-        self.finish_and_keep().map(|(filter, _)| filter)
-    }
-
-    /// As [`finish`](Spill::finish), and keeps the hashes, by which the filter can be verified.
-    ///
-    /// # Errors
-    ///
-    /// [`BuildError`] as [`finish`](Spill::finish).
-    pub fn finish_and_keep<F: Fingerprint>(
-        mut self,
-    ) -> Result<(BinaryFuse<F>, Spilled), BuildError> {
-        if let Some(error) = self.broken {
-            return Err(error);
+    /// Writes what waits; after this nothing more is taken.
+    pub(crate) fn close(&mut self) -> Result<(), BuildError> {
+        if let Some(error) = &self.broken {
+            return Err(error.clone());
         }
         for bucket in &mut self.buckets {
             let written = bucket.flush();
             written.map_err(|error| failed(&self.directory.0, &error))?;
             bucket.buffer = Buf::zeroed(0)?;
         }
-        let config = self.config.clone();
-        let filter = build::build(&config, &mut self)?;
-        Ok((filter, Spilled(self)))
+        Ok(())
     }
 
     /// The directory that the files are in: for a program that is stopped, which removes it itself.
     pub fn directory(&self) -> &Path {
         &self.directory.0
-    }
-
-    /// Changes what is to be built, now that the number of hashes is known.
-    ///
-    /// # Errors
-    ///
-    /// [`BuildError`] when no [`BinaryFuse`] is possible by the configuration; then nothing is changed.
-    pub fn set_config(&mut self, config: &Config) -> Result<(), BuildError> {
-        check(config, self.keys)?;
-        self.config = config.clone();
-        Ok(())
-    }
-
-    /// How many shards a filter of so many keys has, unless the configuration says otherwise.
-    pub fn shards_for(keys: u64) -> u64 {
-        build::shards_for(keys)
     }
 
     /// Lets `work` see the hashes of a file.
@@ -364,16 +327,6 @@ impl Bucket {
     }
 }
 
-/// Refuses what no finish could build, before hashes are lost over it.
-fn check(config: &Config, keys: u64) -> Result<(), BuildError> {
-    let parameters = match config.kind() {
-        Some(named) if named == u8::NAME => build::parameters::<u8>,
-        Some(named) if named == u16::NAME => build::parameters::<u16>,
-        _ => build::parameters::<u32>,
-    };
-    parameters(config, keys).map(|_| ())
-}
-
 fn failed(path: &Path, error: &io::Error) -> BuildError {
     BuildErrorKind::Disk {
         path: path.to_path_buf(),
@@ -387,16 +340,16 @@ fn failed(path: &Path, error: &io::Error) -> BuildError {
 mod tests {
     use super::*;
     use crate::bits::mix64;
-    use crate::{BinaryFuse8, BinaryFuse16, Filter, Keyed, Kind};
+    use crate::{BinaryFuse, BinaryFuse8, BinaryFuse16, Config, Filter, Fingerprint, Keyed, Kind};
 
     fn spilled<F: Fingerprint>(config: &Config, hashes: &[u64]) -> BinaryFuse<F> {
         let directory = tempfile::tempdir().unwrap();
-        let mut spill = Spill::new(config, &directory).unwrap();
+        let mut spill = Spill::new(&directory).unwrap();
         for &hash in hashes {
             spill.push(hash).unwrap();
         }
         assert_eq!(spill.len(), hashes.len() as u64);
-        let filter = spill.finish().unwrap();
+        let filter = spill.finish(config).unwrap();
         let left = fs::read_dir(&directory).unwrap().count();
         assert_eq!(left, 0, "files are left behind");
         filter
@@ -427,39 +380,14 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_built_is_refused_before_hashes_are_taken() {
-        let directory = tempfile::tempdir().unwrap();
-        let mut spill = Spill::new(&Config::new(0), &directory).unwrap();
-        spill.push(1).unwrap();
-        for config in [
-            "shard=3",
-            "shards=0",
-            "arity=5",
-            "xor8:fpr=0.01",
-            "binary_fuse8:fpr=0.001",
-            "binary_fuse16:fpr=1e-6",
-            "fpr=1e-12",
-        ] {
-            let config: Config = config.parse().unwrap();
-            assert!(Spill::new(&config, &directory).is_err(), "{config}");
-            assert!(spill.set_config(&config).is_err(), "{config}");
-        }
-        assert!(Spill::new(&Config::new(0).fpr(7.0), &directory).is_err());
-        let config = "binary_fuse16:fpr=0.001".parse().unwrap();
-        spill.set_config(&config).unwrap();
-        assert!(spill.finish::<u16>().unwrap().contains(1));
-    }
-
-    #[test]
     fn what_was_spilled_can_be_seen_again() {
         let hashes: Vec<u64> = (0..40_000).map(mix64).collect();
         let directory = tempfile::tempdir().unwrap();
-        let mut spill = Spill::new(&Config::new(0), &directory).unwrap();
+        let mut spill = Spill::new(&directory).unwrap();
         assert_eq!(spill.directory().parent(), Some(directory.path()));
         hashes.iter().for_each(|&hash| spill.push(hash).unwrap());
         let config = Config::new(0).set("shards", 3);
-        spill.set_config(&config).unwrap();
-        let (filter, mut kept) = spill.finish_and_keep::<u8>().unwrap();
+        let (filter, mut kept) = spill.finish_and_keep::<u8>(&config).unwrap();
         let expected = BinaryFuse8::build(&config, &mut hashes.clone()).unwrap();
         assert!(bytes(filter) == bytes(expected));
         let (mut seen, mut sorted) = (Vec::new(), hashes);
@@ -484,7 +412,7 @@ mod tests {
     #[test]
     fn a_disk_that_fails_is_told_from_there_on() {
         let directory = tempfile::tempdir().unwrap();
-        let mut spill = Spill::new(&Config::new(0), &directory).unwrap();
+        let mut spill = Spill::new(&directory).unwrap();
         // A file that cannot be written.
         let path = spill.directory.0.join("0");
         spill.buckets[0].file = Mutex::new(File::open(path).unwrap());
@@ -495,7 +423,7 @@ mod tests {
         assert_eq!(failed, Some(BUFFER as usize - 1));
         assert!(pushed[BUFFER as usize..].iter().all(Result::is_err));
         assert!(spill.push(u64::MAX).is_err(), "into another file");
-        let error = spill.finish::<u8>().unwrap_err();
+        let error = spill.finish::<u8>(&Config::new(0)).unwrap_err();
         assert!(
             matches!(error.kind(), BuildErrorKind::Disk { .. }),
             "{error}"
@@ -503,18 +431,10 @@ mod tests {
     }
 
     #[test]
-    fn parameters_are_refused_before_any_key_is_taken() {
-        for config in ["arity=7", "shards=0"] {
-            let config = config.parse::<Config>().unwrap();
-            assert!(Spill::new(&config, std::env::temp_dir()).is_err());
-        }
-    }
-
-    #[test]
     fn a_directory_that_is_none_and_a_disk_without_space_are_named() {
         let directory = tempfile::tempdir().unwrap();
         let absent = directory.path().join("absent");
-        let error = Spill::new(&Config::new(0), &absent).unwrap_err();
+        let error = Spill::new(&absent).unwrap_err();
         assert!(error.to_string().contains("absent"), "{error}");
         let full = failed(&absent, &io::Error::from(io::ErrorKind::StorageFull));
         assert!(full.to_string().contains("8 bytes a key"), "{full}");
@@ -523,7 +443,7 @@ mod tests {
     #[test]
     fn what_is_not_finished_leaves_no_files() {
         let directory = tempfile::tempdir().unwrap();
-        let mut spill = Spill::new(&Config::new(0), &directory).unwrap();
+        let mut spill = Spill::new(&directory).unwrap();
         (0..100_000).for_each(|i| spill.push(mix64(i)).unwrap());
         drop(spill);
         assert_eq!(fs::read_dir(&directory).unwrap().count(), 0);

@@ -14,8 +14,8 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::bits::{fastrange, mix64, unmix64};
 use crate::buf::Buf;
+use crate::build::in_parallel;
 use crate::error::NoMemory;
-use crate::peel::in_parallel;
 
 /// 2⁶⁴ over the golden ratio.
 const PHI: u64 = 0x9E37_79B9_7F4A_7C15;
@@ -126,7 +126,7 @@ fn run(ends: &[u32], shard: usize) -> std::ops::Range<usize> {
 }
 
 /// Room for a part of so many parts of good hashes, which needs no counting before: their mean and seven deviations.
-pub(super) fn room_for(hashes: u64, parts: u64) -> u64 {
+pub(crate) fn room_for(hashes: u64, parts: u64) -> u64 {
     let mean = hashes / parts;
     mean + 7 * mean.isqrt() + 64
 }

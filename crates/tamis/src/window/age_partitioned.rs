@@ -292,7 +292,7 @@ impl Kind for AgePartitioned {
     const ID: u16 = 23;
     const NAME: &'static str = "age_partitioned";
     const ABOUT: &'static str = "the last n insertions, forgotten soon after";
-    const SOURCE: &'static str = "bloom/age_partitioned.rs";
+    const SOURCE: &'static str = "window/age_partitioned.rs";
     const WINDOW: bool = true;
     const PARAMS: &'static [Param] = &[
         Param {

@@ -87,8 +87,8 @@ use crate::config::Config;
 use crate::error::{BuildError, BuildErrorKind, DecodeError, Full, FullKind};
 use crate::filter::{Filter, Insert, Kind};
 use crate::format::{Decoder, Encoder};
+use crate::growing::narrow::{Narrow, WIDTHS};
 use crate::math::{self, ScalableSchedule};
-use crate::peel::narrow::{Narrow, WIDTHS};
 
 /// A filter that grows and compacts what is full into static filters. Insert.
 ///
@@ -276,7 +276,7 @@ impl Kind for Compacting {
     const NAME: &'static str = "compacting";
     const ABOUT: &'static str =
         "grows with its keys and compacts them: smaller than a list of Bloom filters";
-    const SOURCE: &'static str = "peel/compacting.rs";
+    const SOURCE: &'static str = "growing/compacting.rs";
 
     /// The capacity is that of the first active part: what comes after it makes the filter grow.
     fn build(config: &Config, hashes: &mut [u64]) -> Result<Compacting, BuildError> {
