@@ -16,7 +16,7 @@ fn hash(number: u64) -> u64 {
 }
 
 fn bytes(filter: &AnyFilter) -> Vec<u8> {
-    Keyed::from_filter(filter.clone(), Hashing::default(), &Config::new(0))
+    Keyed::from_filter(filter.clone(), Hashing::default(), &Config::default())
         .expect("a rate")
         .to_bytes()
 }

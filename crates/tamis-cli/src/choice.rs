@@ -76,7 +76,7 @@ impl KindArg {
 
 /// Refuses at once, before any key is read, what no set of keys could make possible.
 pub(crate) fn check(config: &Config) -> Result<(), BuildError> {
-    let Some(name) = config.kind() else {
+    let Some(name) = config.kind.as_deref() else {
         return Ok(());
     };
     match tamis::kind(name)?.build(&config.clone().capacity(0), &mut []) {
@@ -102,11 +102,11 @@ pub(crate) struct Chosen {
 /// The kind that suits where none is named, for so many keys. Room for more is taken as a wish to insert them later, so
 /// the kind is then one that can.
 pub(crate) fn default_kind(config: &Config, keys: u64) -> Chosen {
-    let chosen = match config.get_capacity() > keys {
-        true => growing(config.get_fpr()),
-        false => complete(config.get_fpr()),
+    let chosen = match config.capacity > keys {
+        true => growing(config.fpr),
+        false => complete(config.fpr),
     };
-    match check(&config.clone().of_kind(chosen.kind)) {
+    match check(&config.clone().kind(chosen.kind)) {
         Err(e) if matches!(e.kind(), BuildErrorKind::Unreachable { .. }) => Chosen {
             kind: CAPPED,
             why: "it reaches any rate that a 64-bit hash can promise; `tamis advise` tells others",
@@ -159,7 +159,7 @@ fn fuse(fpr: f64) -> Option<(&'static str, i32)> {
 /// The kind that suits where none is named, for keys that are too many to be held in memory.
 pub(crate) fn default_kind_on_disk(config: &Config) -> Chosen {
     // Where none has the rate, the last says which it has.
-    let (kind, _) = fuse(config.get_fpr()).unwrap_or(FUSE[2]);
+    let (kind, _) = fuse(config.fpr).unwrap_or(FUSE[2]);
     Chosen {
         kind,
         why: "the keys are more than --max-memory holds, and it is built from disk",
@@ -247,12 +247,12 @@ pub(crate) fn build(
     hashing: Hashing,
     hashes: &mut Vec<u64>,
 ) -> Result<Keyed<AnyFilter>, BuildError> {
-    sort(hashes, 63, config.get_threads());
+    sort(hashes, 63, config.threads);
     hashes.dedup();
     let keys = hashes.len() as u64;
-    let name = config.kind();
+    let name = config.kind.as_deref();
     let name = name.unwrap_or_else(|| default_kind(config, keys).kind);
-    let config = config.clone().capacity(config.get_capacity().max(keys));
+    let config = config.clone().capacity(config.capacity.max(keys));
     let filter = tamis::kind(name)?.build(&config, hashes)?;
     Keyed::from_filter(filter, hashing, &config)
 }
@@ -286,7 +286,7 @@ mod tests {
             (1e-9, "binary_fuse32"),
             (1e-11, "bloom"),
         ] {
-            assert_eq!(chosen(&Config::new(0).fpr(fpr)), kind, "{fpr}");
+            assert_eq!(chosen(&Config::default().fpr(fpr)), kind, "{fpr}");
         }
     }
 
@@ -364,7 +364,7 @@ mod tests {
             (0.001, "binary_fuse16"),
             (1e-9, "binary_fuse32"),
         ] {
-            let config = Config::new(0).fpr(fpr);
+            let config = Config::default().fpr(fpr);
             assert_eq!(default_kind_on_disk(&config).kind, kind);
             let mut spill = Spill::new(&directory).unwrap();
             (1..=1000).for_each(|hash: u64| spill.push(hash << 48).unwrap());

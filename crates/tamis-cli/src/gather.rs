@@ -226,7 +226,7 @@ impl Gather<'_> {
         take: impl FnMut(&[u64]) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         let (files, purpose) = (&self.files, Purpose::keys(self.hashing));
-        let threads = self.config.get_threads();
+        let threads = self.config.threads;
         // Keys that are inserted as they come make the same file only if they come in the same order.
         if threads > 1 && files.number() > 1 && self.max_memory.is_none() {
             return each_batch_in_any_order(files, self.input, purpose, threads, progress, take);
@@ -236,7 +236,7 @@ impl Gather<'_> {
 
     /// The keys are too many to be held: what else can be done.
     fn overflow(&self, hashes: &[u64], read: u64) -> Result<State, Failure> {
-        let known = self.config.get_capacity() > 0 || self.files.are_regular();
+        let known = self.config.capacity > 0 || self.files.are_regular();
         let kind = self.kind();
         if choice::is_on_disk(kind) {
             let spill = interrupt::spill(&self.directory);
@@ -260,10 +260,10 @@ impl Gather<'_> {
             );
             return Err(Failure::usage(&self.target, why));
         }
-        if self.config.get_capacity() == 0 && self.files.are_regular() {
+        if self.config.capacity == 0 && self.files.are_regular() {
             return Ok(State::Counted(read));
         }
-        let mut stream = self.stream(self.config.get_capacity().max(hashes.len() as u64))?;
+        let mut stream = self.stream(self.config.capacity.max(hashes.len() as u64))?;
         stream.insert(hashes)?;
         Ok(State::Inserted(Box::new(stream)))
     }
@@ -271,12 +271,13 @@ impl Gather<'_> {
     /// The kind of a filter of more keys than can be held.
     fn kind(&self) -> &str {
         self.config
-            .kind()
+            .kind
+            .as_deref()
             .unwrap_or_else(|| self.default_kind().kind)
     }
 
     fn default_kind(&self) -> choice::Chosen {
-        match self.config.get_capacity() {
+        match self.config.capacity {
             0 => choice::default_kind_on_disk(&self.config),
             _ => choice::default_kind_for_a_stream(&self.config),
         }
@@ -284,7 +285,7 @@ impl Gather<'_> {
 
     /// Why a kind was chosen, where none was named.
     fn why(&self, why: impl FnOnce() -> &'static str) -> Option<&'static str> {
-        self.config.kind().is_none().then(why)
+        self.config.kind.as_deref().is_none().then(why)
     }
 
     fn push(&self, spill: &mut Spill, hashes: &[u64]) -> Result<(), Failure> {
@@ -301,7 +302,7 @@ impl Gather<'_> {
         let at_a_time = most.max(LEAST_FOR_SPILL) / BYTES_PER_SPILLED_KEY;
         let shards = BinaryFuse8::shards_for(keys);
         let threads = (at_a_time / keys.div_ceil(shards).max(1)) as usize;
-        let at_most = self.config.get_threads().min(threads).max(1);
+        let at_most = self.config.threads.min(threads).max(1);
         let mut config = self.config.clone().threads(at_most);
         if threads == 0 && !config.to_string().contains("shards=") {
             config = config.set("shards", keys.div_ceil(at_a_time));

@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn a_long_build_moves_the_bar() {
         let progress = Progress::over(Some(1000));
-        let config = progress.building(&Config::new(0).set("shards", 4));
+        let config = progress.building(&Config::default().set("shards", 4));
         let mut hashes: Vec<u64> = (1..=40_000u64)
             .map(|i| tamis::Hashing::default().hash(&i))
             .collect();

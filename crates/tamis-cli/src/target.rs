@@ -176,7 +176,7 @@ mod tests {
         let mut hashes: Vec<u64> = (1..=600_000u64)
             .map(|i| Hashing::default().hash(&i))
             .collect();
-        let config = Config::new(0).fpr(1e-6);
+        let config = Config::default().fpr(1e-6);
         for hashing in [Hashing::default(), Hashing::secret([7; 16]).withheld()] {
             let built = || choice::build(&config, hashing, &mut hashes.clone()).unwrap();
             assert!(verified(built(), &hashes, 3, "f").is_ok());

@@ -194,7 +194,7 @@ fn no_line_that_passes_is_exit_code_1() {
 #[test]
 fn an_empty_line_holds_no_key_even_for_a_filter_that_has_the_empty_one() {
     let room = Room::new();
-    let config = Config::new(2).of_kind("bloom");
+    let config = Config::new(2).kind("bloom");
     let filter: Keyed<AnyFilter> = Keyed::build(&config, ["", "a"]).unwrap();
     filter.save(room.path("f")).unwrap();
     room.feed(b"\n\r\n", ["check", "f"]).exits(1).prints("");

@@ -12,7 +12,7 @@ use common::Room;
 fn info_tells_everything_but_the_secret() {
     let room = Room::new();
     let secret = *b"0123456789abcdef";
-    let config = Config::new(10).of_kind("bloom");
+    let config = Config::new(10).kind("bloom");
     let filter: Keyed<AnyFilter> =
         Keyed::build_with(&config, Hashing::secret(secret), ["a", "b"]).unwrap();
     filter.save(room.path("f")).unwrap();
@@ -37,7 +37,7 @@ fn info_tells_everything_but_the_secret() {
 #[test]
 fn info_warns_of_a_filter_that_holds_too_much() {
     let room = Room::new();
-    let config = Config::new(100).of_kind("split_block");
+    let config = Config::new(100).kind("split_block");
     let mut filter: Keyed<AnyFilter> = Keyed::new(&config).unwrap();
     for i in 0..500u64 {
         let hash = filter.hash(&i);
@@ -63,7 +63,7 @@ fn info_warns_of_a_filter_that_holds_too_much() {
 fn info_does_not_warn_of_keys_that_a_kind_makes_room_for() {
     let room = Room::new();
     for kind in ["scalable", "sliding"] {
-        let config = Config::new(100).of_kind(kind);
+        let config = Config::new(100).kind(kind);
         let mut filter: Keyed<AnyFilter> = Keyed::new(&config).unwrap();
         for i in 0..500u64 {
             let hash = filter.hash(&i);

@@ -431,7 +431,7 @@ impl Choice {
         let [lookup, insert] = instructions(kind.name);
         Choice {
             kind,
-            config: Config::new(keys).of_kind(kind.name).fpr(fpr),
+            config: Config::new(keys).kind(kind.name).fpr(fpr),
             bytes: size.bytes,
             bits_per_key: 8.0 * size.bytes / keys.max(1) as f64,
             fpr: size.fpr,
@@ -456,7 +456,7 @@ impl Choice {
     fn balance_of(&self, work: f64) -> f64 {
         // No rate is below what a hash of 64 bits can have.
         let fpr = self.fpr.max(2f64.powi(-64));
-        let [asked, got] = [self.config.get_fpr(), fpr].map(math::lower_bound_bits_per_key);
+        let [asked, got] = [self.config.fpr, fpr].map(math::lower_bound_bits_per_key);
         self.bits_per_key * work.powf(0.2) * (asked / got).sqrt()
     }
 

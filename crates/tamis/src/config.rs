@@ -87,17 +87,24 @@ impl fmt::Debug for Watch {
 /// assert_eq!(config, same);
 ///
 /// let with_kind: Config = "cuckoo:fpr=0.001,bits=14".parse()?;
-/// assert_eq!(with_kind.kind(), Some("cuckoo"));
+/// assert_eq!(with_kind.kind.as_deref(), Some("cuckoo"));
 /// # Ok::<(), tamis::BuildError>(())
 /// ```
 ///
 /// As text it is `kind:param=value,param=value`; the kind, the colon and every parameter may be left out.
+///
+/// Fields are for reading; the methods of the same names set them and can be chained.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Config {
-    kind: Option<String>,
-    capacity: u64,
-    fpr: f64,
-    threads: usize,
+    /// The kind's name, if one is given.
+    pub kind: Option<String>,
+    /// The number of keys to make room for, if they are more than are given; 0 where nothing is said.
+    pub capacity: u64,
+    /// The false-positive rate at capacity.
+    pub fpr: f64,
+    /// How many threads a builder may use.
+    pub threads: usize,
     watch: Watch,
     /// In the order given; a later value replaces an earlier one of the same name.
     params: Vec<(String, String)>,
@@ -109,14 +116,7 @@ impl Config {
 
     /// A configuration for this many keys at 1 % false positives.
     pub fn new(capacity: u64) -> Config {
-        Config {
-            kind: None,
-            capacity,
-            fpr: Config::DEFAULT_FPR,
-            threads: 1,
-            watch: Watch::default(),
-            params: Vec::new(),
-        }
+        Config::default().capacity(capacity)
     }
 
     /// Sets the false-positive rate at capacity. Checked when a filter is built.
@@ -135,7 +135,7 @@ impl Config {
 
     /// Names the kind of filter.
     #[must_use]
-    pub fn of_kind(mut self, name: &str) -> Config {
+    pub fn kind(mut self, name: &str) -> Config {
         self.kind = Some(name.to_string());
         self
     }
@@ -166,7 +166,7 @@ impl Config {
     /// ```
     /// use tamis::{BinaryFuse8, Config, Keyed};
     ///
-    /// let config = Config::new(0).set("shards", 4).progress(|progress| {
+    /// let config = Config::default().set("shards", 4).progress(|progress| {
     ///     eprintln!("{} of {} keys", progress.done, progress.total);
     /// });
     /// let filter: Keyed<BinaryFuse8> = Keyed::build(&config, 0..100_000u64)?;
@@ -195,26 +195,6 @@ impl Config {
         if let Some(watch) = &self.watch.0 {
             watch(progress);
         }
-    }
-
-    /// How many threads a builder may use.
-    pub fn get_threads(&self) -> usize {
-        self.threads
-    }
-
-    /// The kind's name, if one is given.
-    pub fn kind(&self) -> Option<&str> {
-        self.kind.as_deref()
-    }
-
-    /// The number of keys to make room for.
-    pub fn get_capacity(&self) -> u64 {
-        self.capacity
-    }
-
-    /// The false-positive rate asked for.
-    pub fn get_fpr(&self) -> f64 {
-        self.fpr
     }
 
     /// What every builder checks first: the rate is one, a 64-bit hash can promise it, the configuration is for this
@@ -333,6 +313,20 @@ impl Config {
     }
 }
 
+impl Default for Config {
+    /// Room for as many keys as are given, at 1 % false positives.
+    fn default() -> Config {
+        Config {
+            kind: None,
+            capacity: 0,
+            fpr: Config::DEFAULT_FPR,
+            threads: 1,
+            watch: Watch::default(),
+            params: Vec::new(),
+        }
+    }
+}
+
 impl fmt::Display for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(kind) = &self.kind {
@@ -354,9 +348,9 @@ impl FromStr for Config {
             None if text.contains('=') || text.is_empty() => (None, text),
             None => (Some(text), ""),
         };
-        let mut config = Config::new(0);
+        let mut config = Config::default();
         if let Some(kind) = kind {
-            config = config.of_kind(kind.trim());
+            config = config.kind(kind.trim());
         }
         for pair in params.split(',').map(str::trim).filter(|p| !p.is_empty()) {
             let Some((name, value)) = pair.split_once('=').map(|(n, v)| (n.trim(), v.trim()))
@@ -386,16 +380,19 @@ mod tests {
 
     #[test]
     fn text_and_configuration_are_two_forms_of_one_thing() {
-        let config = Config::new(5).of_kind("cuckoo").fpr(0.25).set("bits", 9);
+        let config = Config::new(5).kind("cuckoo").fpr(0.25).set("bits", 9);
         assert_eq!(config.to_string(), "cuckoo:capacity=5,fpr=0.25,bits=9");
         assert_eq!(config.to_string().parse::<Config>().unwrap(), config);
-        assert_eq!("cuckoo".parse::<Config>().unwrap().kind(), Some("cuckoo"));
-        assert_eq!("".parse::<Config>().unwrap(), Config::new(0));
+        assert_eq!(
+            "cuckoo".parse::<Config>().unwrap().kind.as_deref(),
+            Some("cuckoo")
+        );
+        assert_eq!("".parse::<Config>().unwrap(), Config::default());
         assert_eq!(
             " cuckoo : bits = 9 , fpr=0.5,"
                 .parse::<Config>()
                 .unwrap()
-                .get_fpr(),
+                .fpr,
             0.5
         );
     }

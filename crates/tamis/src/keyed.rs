@@ -49,11 +49,11 @@ impl<F: Filter> Keyed<F> {
         hashing: Hashing,
         config: &Config,
     ) -> Result<Keyed<F>, BuildError> {
-        let fpr = config.get_fpr();
+        let fpr = config.fpr;
         if !(fpr > 0.0 && fpr < 1.0) {
             return Err(BuildErrorKind::Fpr(fpr).into());
         }
-        let capacity = config.get_capacity().max(filter.len());
+        let capacity = config.capacity.max(filter.len());
         Ok(Keyed {
             filter,
             hashing,
@@ -247,7 +247,7 @@ impl<F: Stored> Keyed<F> {
             .collect();
         let config = config
             .clone()
-            .capacity(config.get_capacity().max(hashes.len() as u64));
+            .capacity(config.capacity.max(hashes.len() as u64));
         Keyed::from_filter(F::from_hashes(&config, &mut hashes)?, hashing, &config)
     }
 

@@ -341,7 +341,7 @@ impl Filter for AnyFilter {
 
 impl Stored for AnyFilter {
     fn from_hashes(config: &Config, hashes: &mut [u64]) -> Result<AnyFilter, BuildError> {
-        kind(config.kind().unwrap_or_default())?.build(config, hashes)
+        kind(config.kind.as_deref().unwrap_or_default())?.build(config, hashes)
     }
 
     fn identity(&self) -> (u16, u16) {

@@ -110,7 +110,7 @@ fn what_is_no_filter_is_refused_after_its_first_bytes() {
 fn a_withheld_secret_is_needed_and_must_be_the_right_one() {
     let secret = Hashing::secret(*b"0123456789abcdef").withheld();
     for info in KINDS {
-        let config = config(info, 100).of_kind(info.name);
+        let config = config(info, 100).kind(info.name);
         let filter: Any = Keyed::build_with(&config, secret, 0..100u64).unwrap();
         let file = filter.to_bytes();
         assert!(
@@ -414,7 +414,7 @@ fn a_withheld_secret_opens_loaded_and_mapped_files() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("f.tamis");
     let hashing = Hashing::secret([7; 16]).withheld();
-    let filter: Keyed<Cuckoo> = Keyed::build_with(&Config::new(0), hashing, ["alice"]).unwrap();
+    let filter: Keyed<Cuckoo> = Keyed::build_with(&Config::default(), hashing, ["alice"]).unwrap();
     filter.save(&path).unwrap();
     assert!(matches!(
         Any::load(&path).unwrap_err().kind(),

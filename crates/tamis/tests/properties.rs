@@ -163,7 +163,7 @@ impl Pair {
     }
 
     fn check(&self) {
-        let (capacity, held) = (self.config.get_capacity(), self.model.values().sum());
+        let (capacity, held) = (self.config.capacity, self.model.values().sum());
         assert_len(self.info, capacity, &self.filter, held, self.info.name);
         let promised = promised(self.info, capacity, &self.order);
         for (&number, &copies) in &self.model {
@@ -243,7 +243,7 @@ proptest! {
     ) {
         let mut config = Config::new(capacity).fpr(fpr);
         if let Some(kind) = &kind {
-            config = config.of_kind(kind);
+            config = config.kind(kind);
         }
         for (name, value) in &params {
             if !["capacity", "fpr"].contains(&name.as_str()) {
@@ -260,10 +260,10 @@ proptest! {
         if let Ok(config) = text.parse::<Config>() {
             // What was read can be written and read again. NaN, which a builder refuses, is like nothing.
             let again = config.to_string().parse::<Config>().unwrap();
-            prop_assert!(again == config || config.get_fpr().is_nan(), "{} became {}", text, config);
+            prop_assert!(again == config || config.fpr.is_nan(), "{} became {}", text, config);
             for info in KINDS {
                 // Not too large a filter: only that nothing panics.
-                if config.get_capacity() < 1000 {
+                if config.capacity < 1000 {
                     let _ = made(info, &config, &[]);
                 }
             }

@@ -276,7 +276,7 @@ fn millions_of_additions_and_removals_lose_no_member_even_in_overload() {
 }
 
 fn bytes<F: Kind>(filter: &F) -> Vec<u8> {
-    let keyed = Keyed::from_filter(filter.clone(), Hashing::default(), &Config::new(0)).unwrap();
+    let keyed = Keyed::from_filter(filter.clone(), Hashing::default(), &Config::default()).unwrap();
     let mut out = Vec::new();
     keyed.write_to(&mut out).unwrap();
     out

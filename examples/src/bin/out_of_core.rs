@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let hash = |key: u64| key.hash_with(&hashing);
 
     let start = Instant::now();
-    let config = Config::new(0).threads(threads).progress(|progress| {
+    let config = Config::default().threads(threads).progress(|progress| {
         eprint!("\r{} of {} keys ", progress.done, progress.total);
     });
     let mut spill = Spill::new(directory)?;

@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             .collect();
         dictionary.extend(last.iter().cloned());
     }
-    let words: Keyed<BinaryFuse8> = Keyed::build(&Config::new(0), &dictionary)?;
+    let words: Keyed<BinaryFuse8> = Keyed::build(&Config::default(), &dictionary)?;
     let mut own: Keyed<SplitBlock512> = Keyed::new(&Config::new(1000))?;
     own.insert("Zwicky")?;
 

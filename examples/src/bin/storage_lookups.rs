@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             .map(|i| (i * tables + table, format!("row {i} of table {table}")))
             .collect();
         store.push(Table {
-            filter: Keyed::build(&Config::new(0).fpr(fpr), rows.keys())?,
+            filter: Keyed::build(&Config::default().fpr(fpr), rows.keys())?,
             rows,
         });
     }

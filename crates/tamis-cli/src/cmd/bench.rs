@@ -63,7 +63,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     for config in configs {
         let measured = measure(&config, &keys, args.rounds)?;
         if let (Err(why), false) = (&measured, args.json) {
-            failure::say(&format!("{}: {why}", config.kind().unwrap_or_default()));
+            failure::say(&format!(
+                "{}: {why}",
+                config.kind.as_deref().unwrap_or_default()
+            ));
         }
         rows.push((config, measured));
     }
@@ -83,7 +86,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
 /// What to measure: all kinds, or those that are named; each checked before any key is read.
 fn configs(args: &Args) -> Result<Vec<Config>, Failure> {
     let of_kind = |kind: &KindInfo| {
-        let config = Config::new(0).of_kind(kind.name);
+        let config = Config::default().kind(kind.name);
         args.fpr.map_or(config.clone(), |fpr| config.fpr(fpr))
     };
     let configs: Vec<Config> = match args.kind.is_empty() {
@@ -94,7 +97,7 @@ fn configs(args: &Args) -> Result<Vec<Config>, Failure> {
         }
     };
     for config in &configs {
-        if config.kind().is_none() {
+        if config.kind.as_deref().is_none() {
             return Err(Failure::usage(
                 "--kind",
                 format!("`{config}` names no kind"),
@@ -102,7 +105,7 @@ fn configs(args: &Args) -> Result<Vec<Config>, Failure> {
         }
         let checked = choice::check(config);
         // That some of all kinds cannot have the rate is told in the table.
-        let is_rate = config.get_fpr() > 0.0 && config.get_fpr() < 1.0;
+        let is_rate = config.fpr > 0.0 && config.fpr < 1.0;
         if !is_rate || !args.kind.is_empty() {
             checked.map_err(|e| Failure::build("--kind", &e))?;
         }
@@ -198,11 +201,11 @@ pub(crate) fn measure(
     keys: &Keys,
     rounds: u32,
 ) -> Result<Result<Measured, String>, Failure> {
-    let name = config.kind().unwrap_or_default();
+    let name = config.kind.as_deref().unwrap_or_default();
     let info = tamis::kind(name).map_err(|e| Failure::build("--kind", &e))?;
     let config = config
         .clone()
-        .capacity(config.get_capacity().max(keys.members.len() as u64));
+        .capacity(config.capacity.max(keys.members.len() as u64));
     let mut build = f64::INFINITY;
     let mut last = None;
     for _ in 0..rounds {
@@ -220,7 +223,7 @@ pub(crate) fn measure(
         return Ok(Err("nothing was measured".to_string()));
     };
     let window = if info.window {
-        config.get_capacity() as usize
+        config.capacity as usize
     } else {
         usize::MAX
     };
@@ -268,7 +271,7 @@ fn count(filter: &AnyFilter, hashes: &[u64]) -> usize {
 }
 
 fn as_json((config, measured): &(Config, Result<Measured, String>)) -> Value {
-    let kind = config.kind();
+    let kind = config.kind.as_deref();
     match measured {
         Ok(m) => json!({
             "kind": kind,
@@ -286,7 +289,7 @@ fn as_json((config, measured): &(Config, Result<Measured, String>)) -> Value {
 fn table(rows: &[(Config, Result<Measured, String>)]) -> String {
     let names = rows
         .iter()
-        .map(|(config, _)| config.kind().unwrap_or_default().len());
+        .map(|(config, _)| config.kind.as_deref().unwrap_or_default().len());
     let width = names.max().unwrap_or(0).max("kind".len());
     let mut text = format!(
         "{:width$} {:>9} {:>10} {:>10} {:>9} {:>9} {:>9}\n",
@@ -299,7 +302,7 @@ fn table(rows: &[(Config, Result<Measured, String>)]) -> String {
         let _ = writeln!(
             text,
             "{:width$} {:>9.2} {:>10} {:>10} {:>9.1} {:>9.1} {:>9.1}",
-            config.kind().unwrap_or_default(),
+            config.kind.as_deref().unwrap_or_default(),
             m.bits_per_key,
             rate(m.expected),
             m.found.map_or("-".to_string(), rate),

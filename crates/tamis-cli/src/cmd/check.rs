@@ -241,7 +241,7 @@ fn filter(
     }
     let hashing = Hashing::default();
     let mut hashes = args.input.of_list().hashes(source, hashing)?;
-    let config = Config::new(0).of_kind(ON_THE_SPOT);
+    let config = Config::default().kind(ON_THE_SPOT);
     choice::build(&config, hashing, &mut hashes).map_err(|e| Failure::build(name, &e))
 }
 

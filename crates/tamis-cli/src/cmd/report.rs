@@ -116,7 +116,7 @@ fn rows(args: &Args) -> Result<Vec<Row>, Failure> {
             let choice = Choice::of(kind, args.keys, (-f64::from(bits)).exp2()).ok()?;
             Some((f64::from(bits), choice.bits_per_key))
         });
-        let config = Config::new(keys).of_kind(kind.name).fpr(args.fpr);
+        let config = Config::new(keys).kind(kind.name).fpr(args.fpr);
         rows.push(Row {
             kind,
             space: space.collect(),

@@ -17,7 +17,7 @@ fn the_fill_and_who_knows_the_seed_are_told() {
     let policy = json["hashing"]["policy"].as_str().unwrap();
     assert!(policy.contains("a seed of the builder's"), "{policy}");
 
-    let config = Config::new(10).of_kind("bloom");
+    let config = Config::new(10).kind("bloom");
     let secret: Keyed<AnyFilter> =
         Keyed::build_with(&config, Hashing::secret([7; 16]), ["a"]).unwrap();
     secret.save(room.path("secret")).unwrap();

@@ -63,7 +63,7 @@ use crate::{math, simd};
 /// ```
 /// use tamis::{Balanced, Config, Keyed};
 ///
-/// let ids: Keyed<Balanced> = Keyed::build(&Config::new(0).fpr(0.01), 0..10_000u64)?;
+/// let ids: Keyed<Balanced> = Keyed::build(&Config::default().fpr(0.01), 0..10_000u64)?;
 /// assert!((0..10_000u64).all(|id| ids.contains(&id)));
 /// assert!(ids.filter().listed() < 100);
 /// # Ok::<(), tamis::BuildError>(())

@@ -57,7 +57,7 @@ use crate::{math, simd};
 /// ```
 /// use tamis::{Blocked, Config, Keyed};
 ///
-/// let ids: Keyed<Blocked> = Keyed::build(&Config::new(0).fpr(0.01), 0..1000u64)?;
+/// let ids: Keyed<Blocked> = Keyed::build(&Config::default().fpr(0.01), 0..1000u64)?;
 /// assert!((0..1000u64).all(|id| ids.contains(&id)));
 /// # Ok::<(), tamis::BuildError>(())
 /// ```

@@ -130,7 +130,7 @@ mod tests {
     use crate::{Hashing, Keyed};
 
     fn bytes<F: Kind>(filter: &F) -> Vec<u8> {
-        let keyed = Keyed::from_filter(filter.clone(), Hashing::default(), &Config::new(0));
+        let keyed = Keyed::from_filter(filter.clone(), Hashing::default(), &Config::default());
         keyed.unwrap().to_bytes()
     }
 

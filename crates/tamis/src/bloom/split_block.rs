@@ -102,7 +102,7 @@ pub trait Lane: Word + BitAnd<Output = Self> + BitOr<Output = Self> + Not<Output
 /// ```
 /// use tamis::{Config, Keyed, SplitBlock512};
 ///
-/// let ids: Keyed<SplitBlock512> = Keyed::build(&Config::new(0).fpr(0.01), 0..1000u64)?;
+/// let ids: Keyed<SplitBlock512> = Keyed::build(&Config::default().fpr(0.01), 0..1000u64)?;
 /// assert!((0..1000u64).all(|id| ids.contains(&id)));
 /// # Ok::<(), tamis::BuildError>(())
 /// ```

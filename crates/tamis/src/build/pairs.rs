@@ -48,7 +48,7 @@ mod tests {
     #[test]
     fn every_map_refuses_a_conflict_by_its_positions() {
         let (config, pairs) = (
-            Config::new(0),
+            Config::default(),
             [(5, 1), (9, 2), (5, 1), (7, 0), (9, 3), (5, 2)],
         );
         for error in [
@@ -72,7 +72,7 @@ mod tests {
     /// Every map of keys answers for them, one by one and in batches, also when it was saved.
     fn answers<M: Map + Stored>() {
         for n in [0, 1, 300, 20_000] {
-            let config = Config::new(0).fpr(0.01);
+            let config = Config::default().fpr(0.01);
             let secret = Hashing::secret([3; 16]);
             let pairs = (0..n).map(|i| (i, i * i % 1000));
             let map = Keyed::<M>::from_pairs_with(&config, secret, pairs.clone()).unwrap();
@@ -100,7 +100,8 @@ mod tests {
     fn maps_of_keys_have_one_vocabulary() {
         answers::<Bloomier>();
         answers::<Perfect>();
-        let mut ages = Keyed::<Perfect>::from_pairs(&Config::new(0), [("a", 1), ("b", 7)]).unwrap();
+        let mut ages =
+            Keyed::<Perfect>::from_pairs(&Config::default(), [("a", 1), ("b", 7)]).unwrap();
         assert!(ages.set("a", 6) && !ages.set("a", 8) && !ages.set("none", 1));
         assert_eq!((ages.get("a"), ages.get("b")), (Some(6), Some(7)));
         assert!(ages.index("a") != ages.index("b") && ages.index("none").is_none());

@@ -54,7 +54,7 @@ const BUFFER: u64 = 8 << 10;
 /// for id in 0..100_000u64 {
 ///     spill.push(id.hash_with(&hashing))?;
 /// }
-/// let filter: BinaryFuse8 = spill.finish(&Config::new(0))?;
+/// let filter: BinaryFuse8 = spill.finish(&Config::default())?;
 /// assert!(filter.contains(42u64.hash_with(&hashing)));
 /// # Ok::<(), tamis::BuildError>(())
 /// ```
@@ -84,7 +84,7 @@ impl Spilled {
     ///
     /// let mut spill = Spill::new(std::env::temp_dir())?;
     /// spill.push(0x1234_5678_9ABC_DEF0)?;
-    /// let (filter, mut hashes) = spill.finish_and_keep::<u8>(&Config::new(0))?;
+    /// let (filter, mut hashes) = spill.finish_and_keep::<u8>(&Config::default())?;
     /// hashes.for_each(|some| assert!(some.iter().all(|&hash| filter.contains(hash))))?;
     /// # Ok::<(), tamis::BuildError>(())
     /// ```
@@ -356,7 +356,7 @@ mod tests {
     }
 
     fn bytes<F: Fingerprint>(filter: BinaryFuse<F>) -> Vec<u8> {
-        let keyed = Keyed::from_filter(filter, Default::default(), &Config::new(0));
+        let keyed = Keyed::from_filter(filter, Default::default(), &Config::default());
         keyed.unwrap().to_bytes()
     }
 
@@ -386,7 +386,7 @@ mod tests {
         let mut spill = Spill::new(&directory).unwrap();
         assert_eq!(spill.directory().parent(), Some(directory.path()));
         hashes.iter().for_each(|&hash| spill.push(hash).unwrap());
-        let config = Config::new(0).set("shards", 3);
+        let config = Config::default().set("shards", 3);
         let (filter, mut kept) = spill.finish_and_keep::<u8>(&config).unwrap();
         let expected = BinaryFuse8::build(&config, &mut hashes.clone()).unwrap();
         assert!(bytes(filter) == bytes(expected));
@@ -402,7 +402,7 @@ mod tests {
     #[test]
     fn repeats_are_dropped_on_disk_as_in_memory() {
         let hashes: Vec<u64> = (0..60_000).map(|i| mix64(i % 20_000)).collect();
-        let config = Config::new(0).set("shards", 3);
+        let config = Config::default().set("shards", 3);
         let filter: BinaryFuse16 = spilled(&config, &hashes);
         assert_eq!(filter.len(), 20_000);
         let expected = BinaryFuse16::build(&config, &mut hashes.clone()).unwrap();
@@ -423,7 +423,7 @@ mod tests {
         assert_eq!(failed, Some(BUFFER as usize - 1));
         assert!(pushed[BUFFER as usize..].iter().all(Result::is_err));
         assert!(spill.push(u64::MAX).is_err(), "into another file");
-        let error = spill.finish::<u8>(&Config::new(0)).unwrap_err();
+        let error = spill.finish::<u8>(&Config::default()).unwrap_err();
         assert!(
             matches!(error.kind(), BuildErrorKind::Disk { .. }),
             "{error}"

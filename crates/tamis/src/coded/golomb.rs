@@ -686,7 +686,7 @@ mod tests {
         let given: Vec<u64> = (0..500).map(mix64).collect();
         for call in 0..3 {
             let calls = std::sync::atomic::AtomicU32::new(0);
-            let config = Config::new(0).progress(move |_| {
+            let config = Config::default().progress(move |_| {
                 let calls = calls.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                 assert!(calls != call, "no longer wanted");
             });

@@ -440,7 +440,7 @@ mod tests {
     #[test]
     fn a_million_keys_known_in_advance_are_all_in_the_active_part() {
         let mut hashes: Vec<u64> = (0..1_000_000).map(mix64).collect();
-        let filter = Compacting::build(&Config::new(0).fpr(0.01), &mut hashes).unwrap();
+        let filter = Compacting::build(&Config::default().fpr(0.01), &mut hashes).unwrap();
         assert_eq!(filter.runs(), 0);
         assert_rate(&filter, 0.01, 1_000_000);
         let bits = bits_per_key(&filter, filter.size_in_bytes());

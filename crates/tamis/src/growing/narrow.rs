@@ -31,7 +31,7 @@ pub(super) struct Narrow {
 impl Narrow {
     /// The filter of these hashes, of which there is at least one. Reorders them.
     pub(super) fn build(hashes: &mut [u64], width: u32) -> Result<Narrow, BuildError> {
-        let wide = BinaryFuse32::build(&Config::new(0).set("arity", ARITY), hashes)?;
+        let wide = BinaryFuse32::build(&Config::default().set("arity", ARITY), hashes)?;
         let mut slots = Packed::zeroed(wide.slots.len() as u64, width)?;
         for (place, &slot) in (0..).zip(wide.slots.iter()) {
             slots.set(place, u64::from(slot) & low_mask(width));

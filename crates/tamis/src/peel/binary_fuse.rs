@@ -95,7 +95,7 @@ pub trait Fingerprint: Word + BitXor<Output = Self> {
 /// ```
 /// use tamis::{BinaryFuse8, Config, Keyed};
 ///
-/// let words: Keyed<BinaryFuse8> = Keyed::build(&Config::new(0), ["tamis", "sieve", "strainer"])?;
+/// let words: Keyed<BinaryFuse8> = Keyed::build(&Config::default(), ["tamis", "sieve", "strainer"])?;
 /// assert!(words.contains("sieve"));
 /// # Ok::<(), tamis::BuildError>(())
 /// ```

@@ -76,7 +76,7 @@ use crate::{math, simd};
 /// use tamis::{Bloomier, Config, Keyed};
 ///
 /// let ports = [("ssh", 22), ("http", 80), ("https", 443)];
-/// let ports = Keyed::<Bloomier>::from_pairs(&Config::new(0).fpr(0.001), ports)?;
+/// let ports = Keyed::<Bloomier>::from_pairs(&Config::default().fpr(0.001), ports)?;
 /// assert_eq!(ports.get("http"), Some(80));
 ///
 /// let again: Keyed<Bloomier> = Keyed::open(ports.to_bytes())?;

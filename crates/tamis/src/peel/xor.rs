@@ -62,7 +62,7 @@ use crate::{math, simd};
 /// ```
 /// use tamis::{Config, Keyed, Xor8};
 ///
-/// let words: Keyed<Xor8> = Keyed::build(&Config::new(0), ["tamis", "sieve", "strainer"])?;
+/// let words: Keyed<Xor8> = Keyed::build(&Config::default(), ["tamis", "sieve", "strainer"])?;
 /// assert!(words.contains("sieve"));
 /// # Ok::<(), tamis::BuildError>(())
 /// ```
@@ -302,7 +302,7 @@ mod tests {
     fn size_and_rate_at_a_million_keys_are_those_of_the_essay() {
         // C1: 9.84 bits per key at 0.3906 %.
         let hashes = keys(1_000_000, 1);
-        let filter = Xor8::of(&Config::new(0), &mut hashes.clone()).unwrap();
+        let filter = Xor8::of(&Config::default(), &mut hashes.clone()).unwrap();
         let bits = filter.slots.len() as f64 * 8.0 / 1e6;
         assert!((bits - 9.84).abs() < 0.001, "{bits}");
         assert!(hashes.iter().all(|&h| filter.contains(h)));
@@ -311,7 +311,7 @@ mod tests {
         let hits = absent.iter().filter(|&&h| filter.contains(h)).count() as u64;
         let (low, high) = math::binomial_interval(queries, 1.0 / 256.0, 1e-9);
         assert!((low..=high).contains(&hits), "{hits} not in {low}..={high}");
-        let filter = Xor16::of(&Config::new(0), &mut hashes.clone()).unwrap();
+        let filter = Xor16::of(&Config::default(), &mut hashes.clone()).unwrap();
         let bits = filter.slots.len() as f64 * 16.0 / 1e6;
         assert!((bits - 19.68).abs() < 0.001, "{bits}");
         assert!(hashes.iter().all(|&h| filter.contains(h)));
@@ -321,7 +321,7 @@ mod tests {
     fn construction_needs_one_attempt_at_nearly_every_size() {
         for n in [10, 100, 1000, 3000, 11_520, 37_440] {
             let sets = 100;
-            let of = |set| attempts(&Xor8::of(&Config::new(0), &mut keys(n, set)).unwrap());
+            let of = |set| attempts(&Xor8::of(&Config::default(), &mut keys(n, set)).unwrap());
             let mean = f64::from((0..sets).map(of).sum::<u32>()) / sets as f64;
             assert!(mean <= 1.3, "n = {n}: {mean} attempts on average");
         }
@@ -333,7 +333,7 @@ mod tests {
         for n in (0..=64).chain(around) {
             for set in 0..if n <= 64 { 50 } else { 2 } {
                 let hashes = keys(n, set);
-                let filter = Xor16::of(&Config::new(0), &mut hashes.clone()).unwrap();
+                let filter = Xor16::of(&Config::default(), &mut hashes.clone()).unwrap();
                 let found = hashes.iter().filter(|&&h| filter.contains(h)).count();
                 assert_eq!(
                     (found, filter.len()),
@@ -347,15 +347,15 @@ mod tests {
     #[test]
     fn neither_repeats_nor_order_change_the_bytes() {
         let distinct = keys(1000, 3);
-        let once = Xor16::of(&Config::new(0), &mut distinct.clone()).unwrap();
+        let once = Xor16::of(&Config::default(), &mut distinct.clone()).unwrap();
         for copies in [1, 2, 3, 100] {
             let mut repeated: Vec<u64> = distinct.iter().flat_map(|&h| vec![h; copies]).collect();
             repeated.reverse();
-            let filter = Xor16::of(&Config::new(0), &mut repeated).unwrap();
+            let filter = Xor16::of(&Config::default(), &mut repeated).unwrap();
             assert_eq!(filter.len(), 1000);
             assert!(*filter.slots == *once.slots && filter.blocks.salt == once.blocks.salt);
         }
-        let filter = Xor8::of(&Config::new(0), &mut [7; 10_000]).unwrap();
+        let filter = Xor8::of(&Config::default(), &mut [7; 10_000]).unwrap();
         assert_eq!((filter.len(), filter.contains(7)), (1, true));
     }
 
@@ -374,17 +374,17 @@ mod tests {
 
     #[test]
     fn a_rate_below_the_width_is_refused_with_the_width_s_own() {
-        let error = Xor8::build(&Config::new(0).fpr(0.001), &mut [1]).unwrap_err();
+        let error = Xor8::build(&Config::default().fpr(0.001), &mut [1]).unwrap_err();
         let least = 1.0 / 256.0;
         let (kind, fpr) = ("xor8", 0.001);
         let expected = BuildErrorKind::Unreachable { kind, fpr, least };
         assert_eq!(error.kind(), &expected);
-        assert!(Xor16::build(&Config::new(0).fpr(0.001), &mut [1]).is_ok());
+        assert!(Xor16::build(&Config::default().fpr(0.001), &mut [1]).is_ok());
     }
 
     #[test]
     fn forged_parameters_are_refused_or_answer() {
-        let filter: Keyed<Xor16> = Keyed::build(&Config::new(0), 0..50u64).unwrap();
+        let filter: Keyed<Xor16> = Keyed::build(&Config::default(), 0..50u64).unwrap();
         let file = filter.to_bytes();
         // The number of keys, the length of a block, the salt.
         for bit in (64 * 8..72 * 8).chain(96 * 8..112 * 8) {

@@ -55,7 +55,7 @@ use crate::{math, simd};
 /// ```
 /// use tamis::{Config, Keyed, XorPlus8};
 ///
-/// let words: Keyed<XorPlus8> = Keyed::build(&Config::new(0), ["tamis", "sieve", "strainer"])?;
+/// let words: Keyed<XorPlus8> = Keyed::build(&Config::default(), ["tamis", "sieve", "strainer"])?;
 /// assert!(words.contains("sieve"));
 /// # Ok::<(), tamis::BuildError>(())
 /// ```
@@ -328,7 +328,7 @@ mod tests {
     }
 
     fn plus<F: Fingerprint>(hashes: &[u64]) -> XorPlus<F> {
-        XorPlus::build(&Config::new(0), &mut hashes.to_vec()).unwrap()
+        XorPlus::build(&Config::default(), &mut hashes.to_vec()).unwrap()
     }
 
     #[test]
@@ -355,7 +355,7 @@ mod tests {
     #[test]
     fn every_slot_is_that_of_the_xor_filter() {
         for n in (0..=64).chain([223, 224, 225, 500, 544, 546, 548, 20_000]) {
-            let xor = Xor::<u16>::of(&Config::new(0), &mut keys(n, 3)).unwrap();
+            let xor = Xor::<u16>::of(&Config::default(), &mut keys(n, 3)).unwrap();
             let filter = plus::<u16>(&keys(n, 3));
             let (slots, blocks) = xor.parts();
             let length = blocks.length;
@@ -369,7 +369,7 @@ mod tests {
 
     #[test]
     fn forged_files_are_refused_or_answer() {
-        let filter: Keyed<XorPlus8> = Keyed::build(&Config::new(0), 0..300u64).unwrap();
+        let filter: Keyed<XorPlus8> = Keyed::build(&Config::default(), 0..300u64).unwrap();
         let file = filter.to_bytes();
         let header = u32::from_le_bytes([file[12], file[13], file[14], file[15]]) as usize;
         let bytes = (64..72).chain(96..112).chain(header..file.len() - 40);
@@ -395,7 +395,7 @@ mod tests {
         let open = |change: &dyn Fn(&mut XorPlus8)| {
             let mut filter = built.clone();
             change(&mut filter);
-            let keyed = Keyed::from_filter(filter, Hashing::default(), &Config::new(0)).unwrap();
+            let keyed = Keyed::from_filter(filter, Hashing::default(), &Config::default()).unwrap();
             Keyed::<XorPlus8>::open(keyed.to_bytes()).map(|_| ())
         };
         assert!(open(&|_| ()).is_ok());

@@ -55,7 +55,7 @@ use crate::simd::{self, Bits, Op, PREFETCH_FROM};
 /// ```
 /// use tamis::{Config, Keyed, Perfect};
 ///
-/// let config = Config::new(0).fpr(0.001).set("value_bits", 7);
+/// let config = Config::default().fpr(0.001).set("value_bits", 7);
 /// let ages = [("alice", 31), ("bob", 27), ("carol", 45)];
 /// let mut ages = Keyed::<Perfect>::from_pairs(&config, ages)?;
 /// assert_eq!(ages.get("bob"), Some(27));
@@ -165,7 +165,7 @@ impl Map for Perfect {
         pairs: impl IntoIterator<Item = (u64, u64)>,
     ) -> Result<Perfect, BuildError> {
         let pairs: Vec<(u64, u64)> = pairs.into_iter().collect();
-        let keys = config.get_capacity().max(pairs.len() as u64);
+        let keys = config.capacity.max(pairs.len() as u64);
         let plan = Plan::new(&config.clone().capacity(keys), &[])?;
         let greatest = pairs.iter().map(|&(_, value)| value).max().unwrap_or(0);
         let needed = 64 - greatest.leading_zeros();
@@ -495,7 +495,7 @@ mod tests {
             (300_000, 3.5, 10.5),
             (100_000, 4.0, 10.2),
         ] {
-            let config = Config::new(0).fpr(0.004).set("bucket", bucket);
+            let config = Config::default().fpr(0.004).set("bucket", bucket);
             let mut hashes: Vec<u64> = (0..keys).map(mix64).collect();
             let filter = Perfect::build(&config, &mut hashes).unwrap();
             assert_eq!(filter.fingerprint_bits(), 8);
@@ -513,7 +513,7 @@ mod tests {
     fn members_have_their_values_and_others_seldom_any() {
         let pairs: Vec<(u64, u64)> = (0..20_000).map(|i| (mix64(i), i)).collect();
         let mut map =
-            Perfect::from_pairs(&Config::new(0).fpr(0.01), pairs.iter().copied()).unwrap();
+            Perfect::from_pairs(&Config::default().fpr(0.01), pairs.iter().copied()).unwrap();
         assert_eq!(map.value_bits(), 15);
         let all = |map: &Perfect, value: fn(u64) -> u64| {
             pairs
@@ -538,7 +538,7 @@ mod tests {
     #[test]
     fn numbers_are_the_keys_own_and_stay() {
         let hashes: Vec<u64> = (0..5000).map(mix64).collect();
-        let mut filter = Perfect::build(&Config::new(0), &mut hashes.clone()).unwrap();
+        let mut filter = Perfect::build(&Config::default(), &mut hashes.clone()).unwrap();
         let numbers: Vec<u64> = hashes.iter().map(|&h| filter.index(h).unwrap()).collect();
         let mut sorted = numbers.clone();
         sorted.sort_unstable();
@@ -557,7 +557,7 @@ mod tests {
     fn what_was_removed_is_gone_and_nothing_else() {
         let pairs: Vec<(u64, u64)> = (0..30_000).map(|i| (mix64(i), i % 8)).collect();
         let mut map =
-            Perfect::from_pairs(&Config::new(0).fpr(0.004), pairs.iter().copied()).unwrap();
+            Perfect::from_pairs(&Config::default().fpr(0.004), pairs.iter().copied()).unwrap();
         for &(hash, _) in &pairs[..20_000] {
             assert!(map.remove(hash));
             assert!(!map.remove(hash) && map.get(hash).is_none());
@@ -581,7 +581,7 @@ mod tests {
     fn batches_of_any_length_answer_as_single_lookups_do() {
         // With values that make it large enough for passes, and without.
         for value_bits in [0, 49] {
-            let config = Config::new(0).fpr(0.004).set("value_bits", value_bits);
+            let config = Config::default().fpr(0.004).set("value_bits", value_bits);
             let mut hashes: Vec<u64> = (0..40_000).map(mix64).collect();
             let mut filter = Perfect::build(&config, &mut hashes).unwrap();
             assert_eq!(filter.size_in_bytes() >= PREFETCH_FROM, value_bits > 0);
@@ -610,7 +610,7 @@ mod tests {
 
     #[test]
     fn two_values_for_one_key_are_refused_by_their_positions() {
-        let config = Config::new(0);
+        let config = Config::default();
         let pairs = [(5, 1), (9, 2), (5, 1), (7, 0), (9, 3)];
         let error = Perfect::from_pairs(&config, pairs.iter().copied()).unwrap_err();
         let (first, second) = (1, 4);
@@ -622,17 +622,17 @@ mod tests {
 
     #[test]
     fn values_need_room() {
-        let narrow = Config::new(0).set("value_bits", 3);
+        let narrow = Config::default().set("value_bits", 3);
         assert!(Perfect::from_pairs(&narrow, [(1, 7)]).is_ok());
         assert!(Perfect::from_pairs(&narrow, [(1, 8)]).is_err());
-        assert!(Perfect::from_pairs(&Config::new(0), [(1, u64::MAX)]).is_err());
-        let map = Perfect::from_pairs(&Config::new(0), []).unwrap();
+        assert!(Perfect::from_pairs(&Config::default(), [(1, u64::MAX)]).is_err());
+        let map = Perfect::from_pairs(&Config::default(), []).unwrap();
         assert_eq!((map.get(1), map.fpr()), (None, 0.0));
     }
 
     #[test]
     fn forged_files_are_refused_or_answer() {
-        let config = Config::new(0).fpr(0.1).set("value_bits", 3);
+        let config = Config::default().fpr(0.1).set("value_bits", 3);
         let mut keyed = Keyed::<Perfect>::build(&config, 0..100u64).unwrap();
         let removed = keyed.hash(&7u64);
         assert!(keyed.filter_mut().remove(removed));

@@ -540,7 +540,7 @@ mod tests {
     }
 
     fn build(hashes: &[u64], bucket: f64) -> (Function, Buf<u64>) {
-        Function::build(&Config::new(0), hashes, bucket).unwrap()
+        Function::build(&Config::default(), hashes, bucket).unwrap()
     }
 
     #[test]

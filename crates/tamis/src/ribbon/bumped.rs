@@ -74,7 +74,7 @@ use lookup::{FULL, Lookup, NARROW, WIDE};
 /// ```
 /// use tamis::{Config, Keyed, RibbonBumped};
 ///
-/// let config = Config::new(0).fpr(0.001);
+/// let config = Config::default().fpr(0.001);
 /// let words: Keyed<RibbonBumped> = Keyed::build(&config, ["tamis", "sieve", "strainer"])?;
 /// assert!(words.contains("sieve"));
 /// # Ok::<(), tamis::BuildError>(())
@@ -192,7 +192,7 @@ impl Layer {
         rate: Rate,
     ) -> Result<(Layer, Vec<u64>), Failure> {
         let (shape, shards) = shape_for(hashes.len() as u64, rate);
-        let threads = config.get_threads();
+        let threads = config.threads;
         let arranged = Shards::arrange(hashes, shards, threads)?;
         let hashes = &*hashes;
         let mut words = Buf::zeroed(shape.words())?;

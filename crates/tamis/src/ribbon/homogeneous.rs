@@ -62,7 +62,7 @@ use crate::simd::{self, Bits};
 /// ```
 /// use tamis::{Config, Keyed, RibbonHomogeneous};
 ///
-/// let config = Config::new(0).fpr(0.001);
+/// let config = Config::default().fpr(0.001);
 /// let words: Keyed<RibbonHomogeneous> = Keyed::build(&config, ["tamis", "sieve", "strainer"])?;
 /// assert!(words.contains("sieve"));
 /// # Ok::<(), tamis::BuildError>(())
@@ -449,8 +449,8 @@ mod tests {
                 let rate = Rate::new("", asked, excess).unwrap();
                 let given = &mut *hashes.clone();
                 let filter = match width {
-                    64 => RibbonHomogeneous::solved::<u64>(&Config::new(0), given, 1, rate, 0),
-                    _ => RibbonHomogeneous::solved::<u128>(&Config::new(0), given, 1, rate, 0),
+                    64 => RibbonHomogeneous::solved::<u64>(&Config::default(), given, 1, rate, 0),
+                    _ => RibbonHomogeneous::solved::<u128>(&Config::default(), given, 1, rate, 0),
                 };
                 let filter = filter.unwrap();
                 let got = filter.size_in_bytes() as f64 * 8.0 / 1e6;
@@ -512,7 +512,7 @@ mod tests {
         let rate = Rate::new("", 0.01, 1.0).unwrap();
         let mut hashes = keys(50_000, 6);
         let solved = |hashes: &mut [u64], threads| {
-            let config = Config::new(0).threads(threads);
+            let config = Config::default().threads(threads);
             RibbonHomogeneous::solved::<u128>(&config, hashes, 5, rate, 0)
         };
         let one = solved(&mut hashes, 1).unwrap();

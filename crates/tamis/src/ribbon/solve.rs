@@ -67,7 +67,7 @@ pub(super) fn solve_shards<T: Send>(
     shape: impl FnOnce(u64) -> Shape,
     solve: impl Fn(Part<'_>) -> Result<T, Failure> + Sync,
 ) -> Result<Solved<T>, Failure> {
-    let threads = config.get_threads();
+    let threads = config.threads;
     let shards = Shards::arrange(hashes, count, threads)?;
     if is_skewed(shards.largest(), hashes.len() as u64, count) {
         return Err(Failure::Repeats);

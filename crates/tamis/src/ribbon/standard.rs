@@ -57,7 +57,7 @@ use crate::simd::{self, Bits};
 /// ```
 /// use tamis::{Config, Keyed, Ribbon};
 ///
-/// let words: Keyed<Ribbon> = Keyed::build(&Config::new(0).fpr(0.001), ["tamis", "sieve", "strainer"])?;
+/// let words: Keyed<Ribbon> = Keyed::build(&Config::default().fpr(0.001), ["tamis", "sieve", "strainer"])?;
 /// assert!(words.contains("sieve"));
 /// # Ok::<(), tamis::BuildError>(())
 /// ```
@@ -339,7 +339,7 @@ mod tests {
         let rate = Rate::new("", 0.01, 1.0).unwrap();
         let mut hashes = keys(50_000, 6);
         let built = |hashes: &mut [u64], threads| {
-            let config = Config::new(0).threads(threads);
+            let config = Config::default().threads(threads);
             Ribbon::round::<u64>(&config, hashes, 5, rate, 0).unwrap()
         };
         let one = built(&mut hashes, 1);
@@ -354,7 +354,7 @@ mod tests {
     fn numbers_that_count_up_are_spread_over_all_shards() {
         let rate = Rate::new("", 0.01, 1.0).unwrap();
         let mut hashes: Vec<u64> = (0..50_000).collect();
-        let filter = Ribbon::round::<u128>(&Config::new(0), &mut hashes, 7, rate, 0).unwrap();
+        let filter = Ribbon::round::<u128>(&Config::default(), &mut hashes, 7, rate, 0).unwrap();
         assert!((0..50_000).all(|hash| filter.contains(hash)));
         assert_rate(&filter, 300_000);
     }

@@ -186,7 +186,7 @@ fn shards_that_are_skewed_are_refused_and_what_is_not_repeated_becomes_one() {
     // All in the first of five shards.
     let mut hashes = keys(50_000, 4);
     hashes.retain(|&hash| shard_of(hash, 5) == 0);
-    let config = Config::new(0);
+    let config = Config::default();
     let solve = |hashes: &mut [u64], shards| {
         let shape = |largest| {
             assert_eq!(shards, 1, "all shards would be as large as all keys");

@@ -438,7 +438,7 @@ mod tests {
             shaped,
             Config::new(600).set("l", 3),
         ] {
-            let n = config.get_capacity();
+            let n = config.capacity;
             let mut filter = window(&config);
             let slack = filter.generation;
             assert!(filter.window() >= n && filter.window() < n + u64::from(filter.generations()));
@@ -467,7 +467,7 @@ mod tests {
             }
             for kind in 0..2 {
                 let rate = expected[kind] / queries[kind] as f64;
-                assert!(rate <= config.get_fpr(), "{config}: {rate}");
+                assert!(rate <= config.fpr, "{config}: {rate}");
                 let (low, high) = math::binomial_interval(queries[kind], rate, 1e-9);
                 let what = ["expired", "absent"][kind];
                 let hits = hits[kind];

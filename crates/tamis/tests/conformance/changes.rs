@@ -177,7 +177,7 @@ pub(crate) fn random_steps(info: &'static KindInfo) {
 
 /// Returns whether the filter is as new when every key has been removed again.
 fn walk(info: &KindInfo, config: &Config, seed: u64, steps: u64) -> bool {
-    let capacity = config.get_capacity();
+    let capacity = config.capacity;
     let universe = 2 * capacity;
     let mut rng = Rng(seed << 32);
     let mut filter = must(info, config, &[]).filter().clone();
@@ -397,7 +397,7 @@ pub(crate) fn merge_is_the_union(info: &'static KindInfo) {
 
 /// Filters of another shape are refused by the name and the values of a parameter that differs.
 pub(crate) fn mismatched_parameters(info: &'static KindInfo) {
-    let rate = config(info, 1000).get_fpr();
+    let rate = config(info, 1000).fpr;
     let mut configs = vec![
         Config::new(1000).fpr(rate),
         Config::new(1001).fpr(rate),

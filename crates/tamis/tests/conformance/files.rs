@@ -63,7 +63,7 @@ pub(crate) fn round_trip(info: &'static KindInfo) {
         Hashing::fast(u64::MAX),
         Hashing::secret([9; 16]),
     ] {
-        let config = config(info, 3).of_kind(info.name);
+        let config = config(info, 3).kind(info.name);
         let filter: Any = Keyed::build_with(&config, hashing, ["a", "b", "c"]).unwrap();
         let read: Any = Keyed::open(filter.to_bytes()).unwrap();
         assert_eq!(read.hashing(), &hashing);
@@ -286,7 +286,7 @@ fn golden_path(name: &str, extension: &str) -> PathBuf {
 
 /// A committed file per kind: it opens, answers as it did when it was written, and is what would be written today.
 pub(crate) fn golden(info: &'static KindInfo) {
-    let config = config(info, GOLDEN_KEYS).of_kind(info.name);
+    let config = config(info, GOLDEN_KEYS).kind(info.name);
     let len = pin(info.name, &config, Hashing::default());
     assert!(len <= 8 << 10, "{len} bytes are too many to commit");
 }
@@ -427,7 +427,7 @@ pub(crate) fn golden_earlier() {
 
 /// Holds a file of as many keys as its capacity to its golden one, and returns its length.
 fn pin(name: &str, config: &Config, hashing: Hashing) -> usize {
-    let keys = config.get_capacity();
+    let keys = config.capacity;
     let filter = Keyed::build_with(config, hashing, (0..keys).map(|i| format!("present-{i}")));
     compare(name, config, keys, &filter.unwrap())
 }

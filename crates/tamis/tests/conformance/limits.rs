@@ -190,12 +190,9 @@ fn at_once(info: &KindInfo, config: &Config) -> bool {
                 let mut keyed = filter;
                 let filter = keyed.filter_mut();
                 if let Some(insert) = filter.as_insert() {
-                    let hash = hash(50, config.get_capacity());
+                    let hash = hash(50, config.capacity);
                     let inserted = insert.insert(hash).is_ok();
-                    assert!(
-                        inserted || config.get_capacity() == 0,
-                        "{config}: full at once"
-                    );
+                    assert!(inserted || config.capacity == 0, "{config}: full at once");
                     assert!(
                         !inserted || filter.contains(hash),
                         "{config}: denied at once"

@@ -92,7 +92,7 @@ pub(crate) fn map(path: &std::path::Path) -> Keyed<AnyFilter> {
 pub(crate) fn after_insert(info: &'static KindInfo) {
     for n in (0..=100).chain([255, 256, 257, 4095, 100_000]) {
         for config in rates_of(info, n) {
-            if n > 4095 && config.get_fpr() < 0.01 {
+            if n > 4095 && config.fpr < 0.01 {
                 continue;
             }
             let members = hashes(4, 2 * n + 10);
@@ -261,7 +261,7 @@ pub(crate) fn batch_is_single(info: &'static KindInfo) {
 /// The key layer's own batches, whose pieces are hashed first.
 fn keys_in_batches(info: &KindInfo) {
     let keyed: Keyed<AnyFilter> =
-        Keyed::build(&config(info, 300).of_kind(info.name), 0..300u64).unwrap();
+        Keyed::build(&config(info, 300).kind(info.name), 0..300u64).unwrap();
     for len in LENGTHS.into_iter().chain([512, 513, 1000]) {
         let keys: Vec<u64> = (0..len as u64).map(|i| i * 3).collect();
         for slots in [len, len + 1, len / 2, len.saturating_sub(1)] {

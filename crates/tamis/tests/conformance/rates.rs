@@ -74,7 +74,7 @@ pub(crate) fn measured_rate(info: &'static KindInfo) {
                 tally.add(filter.fpr(), queries, hits(filter, stream + 1, queries));
             }
             tally.check(&config.to_string());
-            tally.check_at_most(config.get_fpr(), &config.to_string());
+            tally.check_at_most(config.fpr, &config.to_string());
         }
     }
     part_full_and_overfull(info);
@@ -177,7 +177,7 @@ pub(crate) fn structured_keys(info: &'static KindInfo) {
         } else {
             (10_000, 100_000)
         };
-        let config = config(info, n + 1).of_kind(info.name);
+        let config = config(info, n + 1).kind(info.name);
         for hashing in hashings {
             let what = format!("{family}, {hashing:?}");
             let members = (0..n).map(key).chain([Vec::new()]);
@@ -191,7 +191,7 @@ pub(crate) fn structured_keys(info: &'static KindInfo) {
             let found = (n..n + queries).filter(|&i| keyed.contains(&key(i)));
             tally.add(keyed.filter().fpr(), queries, found.count() as u64);
             tally.check(&what);
-            tally.check_at_most(config.get_fpr(), &what);
+            tally.check_at_most(config.fpr, &what);
         }
     }
     integers_as_keys(info);
@@ -199,7 +199,7 @@ pub(crate) fn structured_keys(info: &'static KindInfo) {
 
 /// Integers through their own types: one key whatever the width, and obeying the rate.
 fn integers_as_keys(info: &KindInfo) {
-    let config: Config = config(info, 10_000).of_kind(info.name);
+    let config: Config = config(info, 10_000).kind(info.name);
     let keyed: Keyed<AnyFilter> = Keyed::build(&config, -5_000..5_000i32).unwrap();
     assert!((-5_000..5_000i64).all(|i| keyed.contains(&i)));
     assert!((0..5_000u16).all(|i| keyed.contains(&i)));

@@ -79,7 +79,7 @@ pub fn config(info: &KindInfo, n: u64) -> Config {
 
 /// The parts of a filter that its file holds, compared as one.
 pub fn bytes(filter: &AnyFilter) -> Vec<u8> {
-    Keyed::from_filter(filter.clone(), Hashing::default(), &Config::new(0))
+    Keyed::from_filter(filter.clone(), Hashing::default(), &Config::default())
         .unwrap()
         .to_bytes()
 }

@@ -108,7 +108,7 @@ pub(super) fn round<F: Fingerprint>(
     arity: u32,
     extra: u32,
 ) -> Result<Round<F>, BuildError> {
-    let (len, threads) = (source.len(), config.get_threads());
+    let (len, threads) = (source.len(), config.threads);
     let counts = source.arrange(shards, threads)?;
     let largest = counts.iter().copied().max().unwrap_or(0);
     if largest > MOST_KEYS || is_skewed(largest, len, shards) {

@@ -90,7 +90,7 @@ fn repeated_keys_build_the_filter_of_the_distinct_ones() {
 
 /// As `build` does, with a number of shards of the test's choosing.
 fn sharded(hashes: &[u64], shards: u64, threads: usize) -> Option<BinaryFuse8> {
-    let config = Config::new(0).threads(threads);
+    let config = Config::default().threads(threads);
     let mut hashes = hashes.to_vec();
     match build::round(&config, &mut Slice::new(&mut hashes), shards, 3, 0).unwrap() {
         build::Round::Built(filter) => Some(filter),
@@ -221,7 +221,7 @@ fn the_bytes_do_not_depend_on_the_order_of_the_keys_and_the_keys_survive() {
 fn keys_survive_a_build_that_fails_and_one_that_drops_repeats() {
     let distinct = keys(5_000, 10);
     let mut repeated = [distinct.clone(), distinct.clone()].concat();
-    let filter = BinaryFuse8::build(&Config::new(0), &mut repeated).unwrap();
+    let filter = BinaryFuse8::build(&Config::default(), &mut repeated).unwrap();
     assert_eq!(filter.len(), 5_000);
     let mut expected = [distinct.clone(), distinct].concat();
     expected.sort_unstable();
@@ -236,7 +236,7 @@ fn progress_is_told_shard_by_shard_up_to_all_keys() {
     for (shards, threads) in [(1, 1), (6, 1), (60, 2)] {
         let told = Arc::new(Mutex::new(Vec::new()));
         let notes = told.clone();
-        let config = Config::new(0)
+        let config = Config::default()
             .set("shards", shards)
             .threads(threads)
             .progress(move |progress| {

@@ -39,8 +39,8 @@ fn members_have_their_values_at_every_width() {
         for value_bits in [1, 2, 8, 25, 26, 32, 49, 50, 57, 58, 63, 64] {
             let pairs = pairs(300, u64::from(value_bits), value_bits);
             let config = match bits {
-                0 => Config::new(0).set("bits", 0),
-                _ => Config::new(0).fpr(math::fingerprint_fpr(bits)),
+                0 => Config::default().set("bits", 0),
+                _ => Config::default().fpr(math::fingerprint_fpr(bits)),
             };
             let map = map(&config, &pairs);
             assert_eq!(
@@ -58,12 +58,12 @@ fn members_have_their_values_at_every_width() {
 fn absent_hashes_are_answered_at_the_rate_of_the_width() {
     for (fpr, n, value_bits) in [(0.5, 1, 1), (0.01, 10_000, 8), (1.0 / 256.0, 3000, 64)] {
         assert_rate(
-            &map(&Config::new(0).fpr(fpr), &pairs(n, 5, value_bits)),
+            &map(&Config::default().fpr(fpr), &pairs(n, 5, value_bits)),
             1_000_000,
         );
     }
     // Without a fingerprint everything is answered, and nothing by the map of nothing.
-    let exact = Config::new(0).set("bits", 0);
+    let exact = Config::default().set("bits", 0);
     let one = map(&exact, &pairs(1, 5, 3));
     assert_eq!(
         (one.fpr(), one.contains(1), one.contains(2)),
@@ -76,7 +76,7 @@ fn absent_hashes_are_answered_at_the_rate_of_the_width() {
 #[test]
 fn values_of_no_bits_leave_a_set_of_the_same_rate() {
     let zeros: Vec<_> = hashes(2000, 5).into_iter().map(|hash| (hash, 0)).collect();
-    let config = Config::new(0).fpr(1.0 / 16.0);
+    let config = Config::default().fpr(1.0 / 16.0);
     let of_zeros = map(&config, &zeros);
     let set = Bloomier::build(&config, &mut hashes(2000, 5)).unwrap();
     assert_eq!((of_zeros.value_bits(), set.value_bits()), (0, 0));
@@ -85,7 +85,7 @@ fn values_of_no_bits_leave_a_set_of_the_same_rate() {
     assert!(zeros.iter().all(|&(hash, _)| set.get(hash) == Some(0)));
     assert_rate(&set, 300_000);
     // Without a fingerprint a slot would have no bit: it has one, and everything is answered.
-    let bare = map(&Config::new(0).set("bits", 0), &zeros);
+    let bare = map(&Config::default().set("bits", 0), &zeros);
     assert_eq!((bare.value_bits(), bare.fpr()), (1, 1.0));
     assert!(zeros.iter().all(|&(hash, _)| bare.get(hash) == Some(0)));
 }
@@ -95,7 +95,7 @@ fn sizes_at_a_million_keys_are_those_of_the_essay() {
     // C10 with the slots of a fuse: 1.077 (v + f).
     let pairs = pairs(1_000_000, 1, 8);
     let bits_per_key = |map: &Bloomier| map.size_in_bytes() as f64 * 8.0 / 1e6;
-    let eight = map(&Config::new(0).fpr(1.0 / 256.0), &pairs);
+    let eight = map(&Config::default().fpr(1.0 / 256.0), &pairs);
     assert!(
         (bits_per_key(&eight) - 17.24).abs() < 0.01,
         "{}",
@@ -111,7 +111,7 @@ fn sizes_at_a_million_keys_are_those_of_the_essay() {
         .iter()
         .map(|&(hash, value)| (hash, value & 1))
         .collect();
-    let bit_map = map(&Config::new(0).set("bits", 0), &bit);
+    let bit_map = map(&Config::default().set("bits", 0), &bit);
     assert!(
         (bits_per_key(&bit_map) - 1.077).abs() < 0.001,
         "{}",
@@ -129,7 +129,7 @@ fn every_small_size_and_every_power_of_two_builds() {
     for n in (0..=64).chain(around) {
         for set in 0..if n <= 64 { 30 } else { 2 } {
             let pairs = pairs(n, set, 5);
-            let map = map(&Config::new(0), &pairs);
+            let map = map(&Config::default(), &pairs);
             assert_eq!(map.len(), n);
             assert!(
                 pairs
@@ -147,7 +147,7 @@ fn construction_needs_few_attempts() {
     for n in small.chain([1000, 3548, 12_340, 37_440]) {
         let sets = if n <= 500 { 300 } else { 50 };
         let of = |set| {
-            let salt = Bloomier::build(&Config::new(0), &mut hashes(n, set))
+            let salt = Bloomier::build(&Config::default(), &mut hashes(n, set))
                 .unwrap()
                 .salt;
             (1..)
@@ -165,7 +165,10 @@ fn construction_needs_few_attempts() {
 fn pairs_given_twice_are_held_once_in_any_order() {
     let once = pairs(1000, 6, 9);
     let twice: Vec<_> = once.iter().rev().chain(&once).copied().collect();
-    let (a, b) = (map(&Config::new(0), &once), map(&Config::new(0), &twice));
+    let (a, b) = (
+        map(&Config::default(), &once),
+        map(&Config::default(), &twice),
+    );
     assert_eq!((a.len(), b.len()), (1000, 1000));
     assert!(*a.slots.bytes == *b.slots.bytes && a.salt == b.salt);
 }
@@ -179,14 +182,14 @@ fn two_values_for_one_key_are_refused_by_their_positions() {
         given[position].1 ^= 1;
     }
     given.push((given[130].0, given[130].1 ^ 2));
-    let error = Bloomier::from_pairs(&Config::new(0), given.iter().copied()).unwrap_err();
+    let error = Bloomier::from_pairs(&Config::default(), given.iter().copied()).unwrap_err();
     let (first, second) = (30, 130);
     assert_eq!(error.kind(), &BuildErrorKind::Conflict { first, second });
     assert!(
         error.to_string().contains("positions 30 and 130"),
         "{error}"
     );
-    let keyed = Keyed::<Bloomier>::from_pairs(&Config::new(0), [("a", 1), ("b", 2), ("a", 3)]);
+    let keyed = Keyed::<Bloomier>::from_pairs(&Config::default(), [("a", 1), ("b", 2), ("a", 3)]);
     let (first, second) = (0, 2);
     assert_eq!(
         keyed.unwrap_err().kind(),
@@ -198,7 +201,7 @@ fn two_values_for_one_key_are_refused_by_their_positions() {
 fn a_batch_answers_as_single_calls_do() {
     for n in [1, 500, 200_000] {
         let pairs = pairs(n, 8, 13);
-        let map = map(&Config::new(0).fpr(0.1), &pairs);
+        let map = map(&Config::default().fpr(0.1), &pairs);
         let asked: Vec<u64> = (0..2000).map(|i| mix64(8 << 40 | (i * n / 1000))).collect();
         let single: Vec<_> = asked.iter().map(|&hash| map.get(hash)).collect();
         for len in [0, 1, 31, 32, 33, 100, 2000] {
@@ -243,7 +246,7 @@ fn maps_of_keys_are_saved_and_opened() {
 
 #[test]
 fn a_set_is_refused_without_a_fingerprint_and_a_map_is_not() {
-    let config = Config::new(0).set("bits", 0);
+    let config = Config::default().set("bits", 0);
     let error = Bloomier::build(&config, &mut [1]).unwrap_err();
     assert!(error.to_string().contains("from 1 to 32"), "{error}");
     assert!(Bloomier::from_pairs(&config, [(1, 1)]).is_ok());
@@ -264,8 +267,8 @@ fn a_set_is_refused_without_a_fingerprint_and_a_map_is_not() {
 
 #[test]
 fn forged_files_are_refused_or_answer() {
-    let map =
-        Keyed::<Bloomier>::from_pairs(&Config::new(0), (0..60u64).map(|i| (i, i << 50))).unwrap();
+    let map = Keyed::<Bloomier>::from_pairs(&Config::default(), (0..60u64).map(|i| (i, i << 50)))
+        .unwrap();
     let file = map.to_bytes();
     let header = u32::from_le_bytes([file[12], file[13], file[14], file[15]]) as usize;
     let bytes = (64..72).chain(96..136).chain(header..file.len() - 40);
@@ -287,7 +290,7 @@ fn forged_files_are_refused_or_answer() {
     let open = |change: &dyn Fn(&mut Bloomier)| {
         let mut filter = map.filter().clone();
         change(&mut filter);
-        let keyed = Keyed::from_filter(filter, Hashing::default(), &Config::new(0)).unwrap();
+        let keyed = Keyed::from_filter(filter, Hashing::default(), &Config::default()).unwrap();
         Keyed::<Bloomier>::open(keyed.to_bytes()).map(|_| ())
     };
     assert!(open(&|_| ()).is_ok());
@@ -312,5 +315,5 @@ fn forged_files_are_refused_or_answer() {
 }
 
 fn map_of_nothing() -> Bloomier {
-    map(&Config::new(0), &[])
+    map(&Config::default(), &[])
 }

@@ -63,7 +63,7 @@ fn every_size_builds() {
 fn a_layer_bumps_one_key_in_thirty() {
     let rate = Rate::new("", 1.0 / 256.0, 1.0).unwrap();
     let mut hashes = keys(300_000, 4);
-    let config = Config::new(0);
+    let config = Config::default();
     let tally = config.tally(300_000);
     let (layer, bumped) = Layer::build(&config, &tally, &mut hashes, rate).unwrap();
     let share = bumped.len() as f64 / 300_000.0;
@@ -126,7 +126,7 @@ fn the_bytes_do_not_depend_on_threads_order_or_repeats() {
         assert_eq!(*two.first.thresholds, *other.first.thresholds);
     }
     let threads = |threads| {
-        let config = Config::new(0).fpr(0.2).threads(threads);
+        let config = Config::default().fpr(0.2).threads(threads);
         RibbonBumped::build(&config, &mut hashes.clone()).unwrap()
     };
     let (one, many) = (threads(1), threads(3));
@@ -156,7 +156,7 @@ fn no_rate_is_above_the_one_asked_for() {
 
 #[test]
 fn numbers_of_a_file_that_exceed_all_others_are_refused() {
-    let filter: Keyed<RibbonBumped> = Keyed::build(&Config::new(0), 0..100u64).unwrap();
+    let filter: Keyed<RibbonBumped> = Keyed::build(&Config::default(), 0..100u64).unwrap();
     let mut forged = filter.to_bytes();
     // The number of keys, and of those that are listed.
     forged[64..72].fill(0xFF);
