@@ -14,7 +14,7 @@ const HELP: &str = "\
 cargo xtask test           set up what the tests need, then run all of them
 cargo xtask browser        look at the page of `tamis report` in a browser (part of `test`)
 cargo xtask lint           formatting, clippy, documentation, house rules
-cargo xtask tables         regenerate the table and the chart of kinds in README.md (measures; takes minutes)
+cargo xtask tables         regenerate docs/KINDS.md and the README's chart (measures; takes minutes)
 cargo xtask instructions   regenerate docs/INSTRUCTIONS.md (counts with valgrind; takes minutes)
 ";
 

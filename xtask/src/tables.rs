@@ -1,4 +1,4 @@
-//! The table of kinds in the README, between two marks, and the chart beside it.
+//! The table of kinds in docs/KINDS.md, between two marks, and the README's chart.
 
 use std::fs;
 
@@ -9,17 +9,18 @@ use crate::{Failure, cargo, root, run};
 
 const START: &str = "<!-- kinds:start -->";
 const END: &str = "<!-- kinds:end -->";
+/// The page of the table.
+const PAGE: &str = "docs/KINDS.md";
 const CHART: &str = "docs/figures/kinds.svg";
 
 /// The table's text as it stands, and where.
 fn read() -> Result<(String, std::ops::Range<usize>), Failure> {
-    let readme =
-        fs::read_to_string(root().join("README.md")).map_err(|e| format!("README.md: {e}"))?;
-    let start = readme.find(START).map(|at| at + START.len());
-    let end = readme.find(END);
+    let page = fs::read_to_string(root().join(PAGE)).map_err(|e| format!("{PAGE}: {e}"))?;
+    let start = page.find(START).map(|at| at + START.len());
+    let end = page.find(END);
     match (start, end) {
-        (Some(start), Some(end)) if start <= end => Ok((readme, start..end)),
-        _ => Err(format!("README.md has no table between {START} and {END}")),
+        (Some(start), Some(end)) if start <= end => Ok((page, start..end)),
+        _ => Err(format!("{PAGE} has no table between {START} and {END}")),
     }
 }
 
@@ -43,7 +44,7 @@ fn fixed_columns(info: &KindInfo) -> String {
         names.join(", ")
     };
     format!(
-        "| [`{}`](crates/tamis/src/{}) | {} | {operations} |",
+        "| [`{}`](../crates/tamis/src/{}) | {} | {operations} |",
         info.name, info.source, info.about
     )
 }
@@ -51,8 +52,10 @@ fn fixed_columns(info: &KindInfo) -> String {
 /// Fails when a kind is missing from the table or the chart, or described otherwise than it is; figures may be of another
 /// day.
 pub(crate) fn check() -> Result<(), Failure> {
-    let (readme, range) = read()?;
-    let table = &readme[range];
+    let (page, range) = read()?;
+    let table = &page[range];
+    let readme =
+        fs::read_to_string(root().join("README.md")).map_err(|e| format!("README.md: {e}"))?;
     if !readme.contains(CHART) {
         return Err(format!("README.md does not show {CHART}"));
     }
@@ -67,16 +70,14 @@ pub(crate) fn check() -> Result<(), Failure> {
         .map(fixed_columns)
         .find(|row| !table.contains(row))
     {
-        Some(row) => Err(format!(
-            "README.md's table of kinds lacks\n  {row}\nrun `cargo xtask tables`"
-        )),
+        Some(row) => Err(format!("{PAGE} lacks\n  {row}\nrun `cargo xtask tables`")),
         None => Ok(()),
     }
 }
 
 /// Measures every kind, with rivals beside them, and writes the table and the chart anew.
 pub(crate) fn regenerate() -> Result<(), Failure> {
-    let (readme, range) = read()?;
+    let (page, range) = read()?;
     let json = root().join("target/table.json");
     let program = [
         "run",
@@ -127,7 +128,7 @@ pub(crate) fn regenerate() -> Result<(), Failure> {
             fixed_columns(info)
         );
     }
-    let written = format!("{}{table}{}", &readme[..range.start], &readme[range.end..]);
-    fs::write(root().join("README.md"), written).map_err(|e| format!("README.md: {e}"))?;
+    let written = format!("{}{table}{}", &page[..range.start], &page[range.end..]);
+    fs::write(root().join(PAGE), written).map_err(|e| format!("{PAGE}: {e}"))?;
     check()
 }

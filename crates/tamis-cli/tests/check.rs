@@ -52,35 +52,38 @@ const SAMPLES: [&str; 7] = [
     "genome.fa",
 ];
 
-/// The commands of the README's part on the program, as a reader would type them.
+/// The commands of the README and of the tour, as a reader would type them.
 #[cfg(unix)]
 #[test]
-fn every_command_of_the_readme_works_on_the_sample_data() {
-    let room = Room::new();
-    for name in SAMPLES {
-        fs::copy(sample(name), room.path(name)).unwrap();
-    }
-    let readme = fs::read_to_string(sample("../../README.md")).unwrap();
-    let program = readme.split("\n## The program\n").nth(1).unwrap();
-    let block = program.split("```").nth(1).unwrap();
-    let commands = block.lines().filter_map(|line| line.strip_prefix("$ "));
-    let commands: Vec<_> = commands.filter(|line| line.starts_with("tamis ")).collect();
+fn every_command_of_the_readme_and_the_tour_works_on_the_sample_data() {
     let path = std::env::var("PATH").unwrap();
     let tamis = assert_cmd::cargo_bin!("tamis");
     let path = format!("{}:{path}", tamis.parent().unwrap().display());
-    for command in &commands {
-        let mut shell = Process::new("sh");
-        let ran = shell.args(["-c", command]).env("PATH", &path);
-        let ran = ran.current_dir(room.path("")).output().unwrap();
-        assert_eq!(ran.status.code(), Some(0), "{command}: {ran:?}");
+    let mut all = Vec::new();
+    for page in ["../../README.md", "../../docs/PROGRAM.md"] {
+        let room = Room::new();
+        for name in SAMPLES {
+            fs::copy(sample(name), room.path(name)).unwrap();
+        }
+        let text = fs::read_to_string(sample(page)).unwrap();
+        let commands = text.lines().filter_map(|line| line.strip_prefix("$ "));
+        for command in commands.filter(|line| line.starts_with("tamis ")) {
+            let mut shell = Process::new("sh");
+            let ran = shell.args(["-c", command]).env("PATH", &path);
+            let ran = ran.current_dir(room.path("")).output().unwrap();
+            assert_eq!(ran.status.code(), Some(0), "{page}: {command}: {ran:?}");
+            all.push(format!("{command} "));
+        }
     }
     for verb in [
         "build", "check", "add", "remove", "verify", "info", "merge", "fold", "diff", "dedup",
         "kinds", "advise", "bench", "report",
     ] {
         let verb = format!("tamis {verb} ");
-        let shown = commands.iter().any(|c| format!("{c} ").starts_with(&verb));
-        assert!(shown, "{verb}");
+        assert!(
+            all.iter().any(|command| command.starts_with(&verb)),
+            "{verb}"
+        );
     }
 }
 

@@ -359,20 +359,22 @@ pub(crate) fn unique() {
     assert_eq!(names.len(), KINDS.len(), "a name is used twice");
 }
 
-/// The table of kinds in the README names every kind.
+/// The table of kinds in the documentation names every kind.
 pub(crate) fn readme() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/KINDS.md");
     let text = std::fs::read_to_string(&path).unwrap();
     let table = text
         .split_once("<!-- kinds:start -->")
         .and_then(|(_, rest)| rest.split_once("<!-- kinds:end -->"))
         .map(|(table, _)| table)
-        .expect("README.md has a table between `<!-- kinds:start -->` and `<!-- kinds:end -->`");
+        .expect(
+            "docs/KINDS.md has a table between `<!-- kinds:start -->` and `<!-- kinds:end -->`",
+        );
     for info in KINDS {
         let cell = format!("`{}`", info.name);
         assert!(
             table.contains(&cell),
-            "the README's table does not list {cell}"
+            "the table of kinds does not list {cell}"
         );
     }
 }
