@@ -8,6 +8,8 @@ use crate::{Failure, cargo, instructions, root, run, tables};
 pub(crate) fn all() -> Result<(), Failure> {
     cargo_lints()?;
     unsafe_stays_in_its_rooms()?;
+    comments_are_narrow()?;
+    figures_have_commands()?;
     tables::check()?;
     instructions::check()
 }
@@ -42,7 +44,7 @@ fn unsafe_stays_in_its_rooms() -> Result<(), Failure> {
         if ROOMS.iter().any(|room| inside.starts_with(room)) {
             continue;
         }
-        let text = fs::read_to_string(&file).map_err(|e| format!("{}: {e}", file.display()))?;
+        let text = read(&file)?;
         if text.contains("(unsafe_code") {
             return Err(format!(
                 "{}: unsafe is allowed outside {}",
@@ -54,11 +56,65 @@ fn unsafe_stays_in_its_rooms() -> Result<(), Failure> {
     Ok(())
 }
 
+/// Columns of a comment line.
+const WIDEST: usize = 100;
+
+fn comments_are_narrow() -> Result<(), Failure> {
+    let mut wide = Vec::new();
+    for directory in ["crates", "bench", "xtask", "examples", "fuzz"] {
+        for file in rust_files(&root().join(directory))? {
+            let text = read(&file)?;
+            let comments = text.lines().enumerate().filter(|(_, line)| {
+                line.trim_start().starts_with("//") && line.chars().count() > WIDEST
+            });
+            let file = file.strip_prefix(root()).unwrap_or(&file);
+            wide.extend(comments.map(|(i, _)| format!("{}:{}", file.display(), i + 1)));
+        }
+    }
+    match wide.len() {
+        0 => Ok(()),
+        count => Err(format!(
+            "{count} comment lines have more than {WIDEST} columns:\n  {}",
+            wide.join("\n  ")
+        )),
+    }
+}
+
+/// Units of what is measured. A rate in percent is a parameter as often as a measurement.
+const UNITS: [&str; 6] = [" ns", " s ", " ms", " MB", " GB", " times"];
+
+/// A figure in the README has its command beside it: in its own block of lines or the one before.
+fn figures_have_commands() -> Result<(), Failure> {
+    let readme = read(&root().join("README.md"))?;
+    let mut before = "";
+    for block in readme.split("\n\n") {
+        let has_figure = UNITS.iter().any(|unit| {
+            let mut found = block.match_indices(unit);
+            found.any(|(at, _)| block[..at].ends_with(|c: char| c.is_ascii_digit()))
+        });
+        let has_command = |text: &str| text.contains("`cargo ") || text.contains("scripts/");
+        if has_figure && !has_command(block) && !has_command(before) {
+            return Err(format!(
+                "README.md: figures without their command:\n{block}"
+            ));
+        }
+        before = block;
+    }
+    Ok(())
+}
+
+fn read(file: &Path) -> Result<String, Failure> {
+    fs::read_to_string(file).map_err(|e| format!("{}: {e}", file.display()))
+}
+
 fn rust_files(directory: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut files = Vec::new();
     let entries = fs::read_dir(directory).map_err(|e| format!("{}: {e}", directory.display()))?;
     for entry in entries {
         let path = entry.map_err(|e| e.to_string())?.path();
+        if path.ends_with("target") {
+            continue;
+        }
         if path.is_dir() {
             files.extend(rust_files(&path)?);
         } else if path.extension().is_some_and(|extension| extension == "rs") {

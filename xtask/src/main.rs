@@ -12,6 +12,7 @@ use std::process::{Command, ExitCode};
 
 const HELP: &str = "\
 cargo xtask test           set up what the tests need, then run all of them
+cargo xtask quick          the tests that find most mistakes soonest: two minutes when all is compiled
 cargo xtask browser        look at the page of `tamis report` in a browser (part of `test`)
 cargo xtask lint           formatting, clippy, documentation, house rules
 cargo xtask tables         regenerate docs/KINDS.md and the README's chart (measures; takes minutes)
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let result = match arguments.first().map(String::as_str) {
         Some("test") => test::all(),
+        Some("quick") => test::quick(),
         Some("browser") => browser::check(),
         Some("lint") => lint::all(),
         Some("tables") => tables::regenerate(),

@@ -1,20 +1,72 @@
 //! `cargo xtask test`: everything that can fail.
 
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use crate::{Failure, browser, cargo, python, root, run, succeeds};
 
 pub(crate) fn all() -> Result<(), Failure> {
-    rust_tests()?;
-    examples()?;
-    python_reader()?;
-    browser::check()?;
-    fuzz_briefly()
+    let mut parts = Parts::default();
+    parts.run("library and program", || {
+        run(cargo().args(["test", "--all-targets"]))
+    })?;
+    parts.run("documentation", || {
+        run(cargo().args(["test", "--workspace", "--doc"]))
+    })?;
+    parts.run("bench, beside its rivals", || {
+        let rest = ["--package", "tamis-bench", "--package", "xtask"];
+        run(cargo().args(["test", "--all-targets"]).args(rest))
+    })?;
+    parts.run("examples", examples)?;
+    parts.run("a reader in Python", python_reader)?;
+    parts.run("the report in a browser", browser::check)?;
+    parts.run("fuzzing", fuzz_briefly)?;
+    parts.tell();
+    Ok(())
 }
 
-fn rust_tests() -> Result<(), Failure> {
-    run(cargo().args(["test", "--workspace", "--all-targets"]))?;
-    run(cargo().args(["test", "--workspace", "--doc"]))
+/// What finds most mistakes soonest: for the inner loop, when everything is compiled already.
+pub(crate) fn quick() -> Result<(), Failure> {
+    let mut parts = Parts::default();
+    parts.run("formatting", || {
+        run(cargo().args(["fmt", "--all", "--check"]))
+    })?;
+    parts.run("algorithms", || {
+        run(cargo().args(["test", "--package", "tamis", "--lib"]))
+    })?;
+    parts.run("files", || {
+        run(cargo().args(["test", "--package", "tamis", "--test", "format"]))
+    })?;
+    parts.run("program", || {
+        run(cargo().args(["test", "--package", "tamis-cli", "--test", "verbs"]))
+    })?;
+    parts.tell();
+    Ok(())
+}
+
+/// How long each part took.
+#[derive(Default)]
+struct Parts(Vec<(&'static str, Duration)>);
+
+impl Parts {
+    fn run(
+        &mut self,
+        name: &'static str,
+        part: impl FnOnce() -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let start = Instant::now();
+        part()?;
+        self.0.push((name, start.elapsed()));
+        Ok(())
+    }
+
+    fn tell(&self) {
+        eprintln!();
+        let all: Duration = self.0.iter().map(|(_, took)| *took).sum();
+        for (name, took) in self.0.iter().chain([&("all of it", all)]) {
+            eprintln!("{:>7.1} s  {name}", took.as_secs_f64());
+        }
+    }
 }
 
 /// The examples check their own claims, so running them is a test.
