@@ -23,7 +23,7 @@
 //! | keys arriving over time, the fastest | [`SplitBlock512`] |
 //! | keys arriving over time, in little space | [`TinySet`], or [`TinySetRemovable`] if some leave again |
 //! | to remove keys, or to count copies | [`Cuckoo`] |
-//! | to know how often each key came | [`SpectralMinimal`], or [`Spectral`] if keys leave again |
+//! | to know how often each key came | [`CountingMinimal`], or [`Counting`] if keys leave again |
 //! | to unite filters, or to estimate the size of a set | [`Bloom`] |
 //! | the keys of the last minutes, or of the last million insertions | [`Sliding`] |
 //! | to fill one filter from many threads at once | [`AtomicSplitBlock`], [`AtomicBloom`] |

@@ -727,7 +727,7 @@ def field(section: bytes, i: int, width: int) -> int:
 
 
 class Counting(Kind):
-    name, parameters, widths = "counting", 3, (2, 16)
+    name, parameters, widths = "counting", 3, (2, 32)
 
     def __init__(self, m: int, k: int, w: int) -> None:
         need(64 <= m <= 2**63 and m % 64 == 0, "parameter 0", f"{m} counters, not a multiple of 64 from 64 to 2^63")
@@ -771,16 +771,12 @@ class VariableIncrement(Kind):
         return True
 
 
-class Spectral(Counting):
-    name, widths = "spectral", (8, 32)
+class CountingMinimal(Counting):
+    name = "counting_minimal"
 
 
-class SpectralMinimal(Spectral):
-    name = "spectral_minimal"
-
-
-class SpectralRecurring(Spectral):
-    name = "spectral_recurring"
+class SpectralRecurring(Counting):
+    name, widths = "spectral_recurring", (8, 32)
 
     def __init__(self, m: int, k: int, w: int) -> None:
         super().__init__(m, k, w)
@@ -1164,8 +1160,7 @@ KINDS: dict[int, type[Kind]] = {
     14: TwoChoice,
     15: Counting,
     16: VariableIncrement,
-    17: Spectral,
-    18: SpectralMinimal,
+    18: CountingMinimal,
     19: SpectralRecurring,
     20: Compressed,
     21: Scalable,

@@ -1,4 +1,4 @@
-//! Counters in the place of bits: what the counting and the spectral filters share.
+//! Counters in the place of bits: what the counting filters and the spectral one share.
 //!
 //! A key has `k` places in the array, as in a Bloom filter, and each has a counter of a few bits. A counter that reaches
 //! its greatest value is *saturated*: it stands for that many or any more, so it is never changed again. Decreasing it

@@ -10,7 +10,7 @@
 //! | [`VariableIncrement`] | anywhere, 6-bit counters to which each key adds a step of its own | up to k | 24.73 |
 //! | [`TwoChoice`] | in one of two groups anywhere | up to 2k | 9.64 |
 //! | [`BloomG`] | in two words (or g) of 64 bits | 2 | 9.98 |
-//! | [`Spectral`], [`SpectralMinimal`] | anywhere, 8-bit counters that tell how often a key came | up to k | 76.74 |
+//! | [`CountingMinimal`] | anywhere, 8-bit counters that tell how often a key came | up to k | 76.74 |
 //! | [`SpectralRecurring`] | the same, with a second array for doubtful keys | up to k | 115.1 |
 //! | [`Blocked`] | anywhere in a 512-bit block | 1 | 9.92 |
 //! | [`Balanced`] | anywhere in a 512-bit block that has room, else the whole hash in a list | 2 | 9.84, list 0.4, counts 0.1 |
@@ -38,7 +38,7 @@ mod counters;
 mod counting;
 mod counting_pair;
 mod sieve;
-mod spectral;
+mod spectral_recurring;
 mod split_block;
 mod standard;
 mod subsets;
@@ -52,9 +52,9 @@ pub use balanced::Balanced;
 pub use blocked::Blocked;
 pub use bloom_g::BloomG;
 pub use compressed::Compressed;
-pub use counting::Counting;
+pub use counting::{Counting, CountingBy, CountingMinimal, Every, Least, Rule};
 pub use counting_pair::CountingPair;
-pub use spectral::{Spectral, SpectralMinimal, SpectralRecurring};
+pub use spectral_recurring::SpectralRecurring;
 pub use split_block::{Lane, SplitBlock, SplitBlock256, SplitBlock512};
 pub use standard::Bloom;
 pub use two_choice::TwoChoice;

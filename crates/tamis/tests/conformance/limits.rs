@@ -265,8 +265,7 @@ const LARGER: &[(&str, f64)] = &[
     // Memory for a smaller file: 18.98 bits where 6.64 are the least.
     ("compressed", 2.87),
     // Eight bits for each of a Bloom filter's, and half as many again.
-    ("spectral", 11.6),
-    ("spectral_minimal", 11.6),
+    ("counting_minimal", 11.6),
     ("spectral_recurring", 17.4),
     // It forgets: 16.2 bits per key of the window at 0.8 %, four of its five slices being full.
     ("sliding", 2.35),
