@@ -152,7 +152,8 @@ impl<F: Remove> Keyed<F> {
 }
 
 impl<F: Count> Keyed<F> {
-    /// How many copies of a key are held: never fewer than were inserted. See [`Count::count`].
+    /// How many copies of a key are held: never fewer than were inserted, up to what the filter can tell
+    /// ([`Count::count_limit`]). See [`Count::count`].
     #[inline]
     pub fn count<K: Key + ?Sized>(&self, key: &K) -> u64 {
         self.filter.count(self.hash(key))

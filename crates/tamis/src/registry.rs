@@ -165,7 +165,11 @@ impl KindInfo {
         let hash = mix64(1);
         for copies in 1..=MOST {
             let inserted = filter.as_insert().is_some_and(|f| f.insert(hash).is_ok());
-            let counted = filter.as_count().map(|filter| filter.count(hash));
+            // The limit stands for more as well.
+            let counted = filter
+                .as_count()
+                .filter(|filter| copies < filter.count_limit())
+                .map(|filter| filter.count(hash));
             if !inserted || counted != Some(copies) {
                 return copies - 1;
             }
@@ -443,6 +447,7 @@ mod tests {
         assert_eq!(found("bloom"), Ok((false, 0)), "overfilled, it errs more");
         assert_eq!(found("sliding"), Ok((false, 0)), "it forgets");
         assert_eq!(found("cuckoo"), Ok((false, 8)), "two buckets of four");
+        assert_eq!(found("counting"), Ok((false, 14)), "15 stands for more");
         assert_eq!(found("binary_fuse8"), Ok((false, 0)), "it is static");
         for info in KINDS {
             assert_eq!(info.copies() > 0, info.capabilities().count, "{info:?}");

@@ -173,14 +173,6 @@ impl Counters {
         self.of(hash).fold(u64::MAX, u64::min)
     }
 
-    /// A number that a key's copies do not exceed: `u64::MAX` where every counter is saturated.
-    pub(super) fn bound(&self, hash: u64) -> u64 {
-        match self.least(hash) {
-            least if least == self.greatest() => u64::MAX,
-            least => least,
-        }
-    }
-
     #[inline(always)]
     pub(super) fn prefetch(&self, hash: u64) {
         for place in positions(hash, self.len, self.k) {

@@ -56,9 +56,9 @@
 //! [`saturated`](CountingBy::saturated) says how many counters are so stuck, and [`fpr`](Filter::fpr) counts them. Give
 //! such data wider counters.
 //!
-//! When even the least of a key's counters is saturated, nothing bounds the copies, and [`count`](Count::count) says
-//! so: `u64::MAX`. A lower bound there is none, whatever is often said: the copies may all have been removed again,
-//! without a trace.
+//! When even the least of a key's counters is saturated, nothing bounds the copies from above:
+//! [`count`](Count::count) gives the greatest value, [`count_limit`](Count::count_limit), which stands for so many or
+//! more. A lower bound it is not, whatever is often said: the copies may all have been removed again, without a trace.
 //!
 //! # Cost
 //!
@@ -316,9 +316,14 @@ impl Remove for Counting {
 }
 
 impl<R: Rule> Count for CountingBy<R> {
-    /// The least of the hash's counters; `u64::MAX` where all are saturated, as then no number is too high.
+    /// The least of the hash's counters.
     fn count(&self, hash: u64) -> u64 {
-        self.counters.bound(hash)
+        self.counters.least(hash)
+    }
+
+    /// The value at which a counter is saturated: 15 of four bits, 255 of eight.
+    fn count_limit(&self) -> u64 {
+        self.counters.greatest()
     }
 }
 
@@ -433,9 +438,9 @@ mod tests {
         let key = mix64(1);
         for copies in 1..=20u64 {
             filter.insert(key).unwrap();
-            let told = if copies < 15 { copies } else { u64::MAX };
-            assert_eq!(filter.count(key), told);
+            assert_eq!(filter.count(key), copies.min(15));
         }
+        assert_eq!(filter.count_limit(), 15);
         assert_eq!((filter.len(), filter.saturated()), (20, 7));
         for _ in 0..20 {
             assert!(filter.remove(key));
@@ -506,7 +511,7 @@ mod tests {
                 }
                 if step % 10_000 == 0 {
                     for (&key, &copies) in &model {
-                        assert!(filter.count(key) >= copies);
+                        assert!(filter.count(key) >= copies.min(filter.count_limit()));
                         assert!(copies == 0 || filter.contains(key));
                     }
                     assert_eq!(filter.len(), held.len() as u64);
@@ -548,7 +553,7 @@ mod tests {
         b.insert(once).unwrap();
         a.merge(&b).unwrap();
         assert_eq!((a.len(), a.count(once)), (18, 1));
-        assert_eq!(a.count(often), u64::MAX, "17 copies were inserted");
+        assert_eq!(a.count(often), a.count_limit(), "17 copies were inserted");
         assert!((0..17).all(|_| a.remove(often)) && a.contains(often));
         assert!(a.remove(once) && !a.contains(once));
     }
@@ -716,7 +721,7 @@ mod tests {
     }
 
     #[test]
-    fn a_saturated_count_is_no_number() {
+    fn a_saturated_count_is_the_limit() {
         let config = Config::new(100).set("counter_bits", 8);
         let key = mix64(1);
         let mut every = Counting::build(&config, &mut []).unwrap();
@@ -726,10 +731,11 @@ mod tests {
             every.insert(key).unwrap();
             least.insert(key).unwrap();
             recurring.insert(key).unwrap();
-            let told = if copies < 255 { copies } else { u64::MAX };
+            let told = copies.min(255);
             assert_eq!([every.count(key), least.count(key)], [told; 2]);
             assert_eq!(recurring.estimate(key), told);
         }
+        assert_eq!([every.count_limit(), least.count_limit()], [255; 2]);
         assert_eq!([every.saturated(), least.saturated()], [7; 2]);
         assert_eq!(recurring.saturated(), 7);
     }

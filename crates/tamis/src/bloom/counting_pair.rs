@@ -121,6 +121,10 @@ impl Count for CountingPair {
     fn count(&self, hash: u64) -> u64 {
         self.counting.count(hash)
     }
+
+    fn count_limit(&self) -> u64 {
+        self.counting.count_limit()
+    }
 }
 
 #[cfg(test)]

@@ -86,13 +86,13 @@ impl SpectralRecurring {
     }
 
     /// How often the hash was inserted: 0 exactly where it is not contained, seldom too high, and **seldom too low**.
-    /// `u64::MAX` where counters are saturated and nothing is known.
+    /// The greatest value of a counter, 255 of eight bits, stands for so many or more.
     pub fn estimate(&self, hash: u64) -> u64 {
-        let told = self.first.bound(hash);
+        let told = self.first.least(hash);
         let again = second(hash);
         if self.is_alone(hash) && self.second.holds(again) {
             // The first array's is a bound in any case.
-            told.min(self.second.bound(again))
+            told.min(self.second.least(again))
         } else {
             told
         }

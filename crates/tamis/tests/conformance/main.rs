@@ -96,6 +96,11 @@ const LAWS: &[Law] = {
         ),
         (Remove, "law_09_random_steps", changes::random_steps),
         (Count, "law_09_counts", changes::counts),
+        (
+            Count,
+            "law_09_counts_reach_the_limit",
+            changes::counts_reach_the_limit,
+        ),
         (Merge, "law_10_merge_holds_both", changes::merge_holds_both),
         (
             Merge,
@@ -132,7 +137,7 @@ const TRIALS: [(Needs, usize); 7] = [
     (Needs::Insert, 3),
     (Needs::Fill, 1),
     (Needs::Remove, 2),
-    (Needs::Count, 1),
+    (Needs::Count, 2),
     (Needs::Merge, 4),
     (Needs::Static, 3),
 ];
