@@ -411,8 +411,8 @@ class Folded(Kind):
         for j, (a, b) in enumerate(rows):
             t, newest = self.t >> j, j + 1 == len(rows)
             need(a > 0 or j == 0, f"section 0, row {j}", "a level without keys")
-            need(a >= t or newest and b == 0, f"section 0, row {j}", f"A has {a} keys, fewer than {t}")
-            need(b >= t or newest, f"section 0, row {j}", f"B has {b} keys, fewer than {t}")
+            need(a == t or newest and a < t and b == 0, f"section 0, row {j}", f"A has {a} keys, not {t}")
+            need(b == t or newest and b < t, f"section 0, row {j}", f"B has {b} keys, not {t}")
         held = min(sum(a + b for a, b in rows), MASK)
         need(held == keys, "section 0", f"{held} keys in the sides, but the header counts {keys}")
 
