@@ -204,6 +204,16 @@ pub fn kind(name: &str) -> Result<&'static KindInfo, BuildError> {
     })
 }
 
+/// Refuses an empty filter that was made for no keys, where keys can come and the filter does not grow with them.
+pub(crate) fn check_room(id: u16) -> Result<(), BuildError> {
+    match KINDS.iter().find(|info| info.id == id) {
+        Some(info) if info.capabilities().insert && !info.grows() => {
+            Err(BuildErrorKind::NoCapacity { kind: info.name }.into())
+        }
+        _ => Ok(()),
+    }
+}
+
 /// How many letters must be added, dropped or changed to make one word of the other.
 fn edits(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();

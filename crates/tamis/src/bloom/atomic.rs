@@ -48,7 +48,7 @@ use crate::bloom::{Bloom, SplitBlock512};
 use crate::config::Config;
 use crate::error::{BuildError, MergeError, NoMemory};
 use crate::filter::{Filter, Kind};
-use crate::simd;
+use crate::{registry, simd};
 
 /// A filter that threads insert into through `&self`, as [`AtomicBloom`] and [`AtomicSplitBlock`]; made from a plain
 /// filter and turned back into one.
@@ -190,8 +190,11 @@ impl<F: BitWords> Atomic<F> {
     ///
     /// # Errors
     ///
-    /// As [`Kind::build`] of the plain filter.
+    /// As [`Kind::build`] of the plain filter, and when the configuration says nothing of the capacity.
     pub fn new(config: &Config) -> Result<Atomic<F>, BuildError> {
+        if config.capacity == 0 {
+            registry::check_room(F::ID)?;
+        }
         Atomic::from_plain(&F::build(config, &mut [])?)
     }
 

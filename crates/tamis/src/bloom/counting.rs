@@ -560,7 +560,7 @@ mod tests {
 
     #[test]
     fn counts_add_up_and_go_down_again() {
-        for width in [7, 8, 13, 16, 32] {
+        for width in [8, 13, 16, 32] {
             let config = Config::new(500).set("counter_bits", width);
             let (mut a, b) = (
                 Counting::build(&config, &mut []).unwrap(),

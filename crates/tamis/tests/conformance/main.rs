@@ -121,6 +121,7 @@ const LAWS: &[Law] = {
         (Nothing, "law_11_golden", files::golden),
         (Nothing, "law_12_bad_parameters", limits::bad_parameters),
         (Nothing, "law_12_advised_rate", limits::advised_rate),
+        (Insert, "law_12_capacity", limits::capacity),
         (
             Nothing,
             "law_13_size_is_the_truth",
@@ -134,7 +135,7 @@ const LAWS: &[Law] = {
 /// How many trials a kind has for each thing it can do: written down, so that a law that vanishes is missed.
 const TRIALS: [(Needs, usize); 7] = [
     (Needs::Nothing, 16),
-    (Needs::Insert, 3),
+    (Needs::Insert, 4),
     (Needs::Fill, 1),
     (Needs::Remove, 2),
     (Needs::Count, 2),
