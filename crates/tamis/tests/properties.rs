@@ -17,9 +17,9 @@ use std::collections::{HashMap, HashSet};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use tamis::testing::repair_checksums;
+use tamis::testing::{math, repair_checksums};
 use tamis::{
-    AnyFilter, Bloom, BuildErrorKind, Config, Cuckoo, Filter, Hashing, KINDS, Keyed, KindInfo, math,
+    AnyFilter, Bloom, BuildErrorKind, Config, Cuckoo, Filter, Hashing, KINDS, Keyed, KindInfo,
 };
 
 use support::{assert_len, bytes, config, hash, hashes, made, must, promised};

@@ -27,8 +27,8 @@
 //! of keys for each bucket *of the first level*. A bucket that keeps A and B apart has four states, and when both are
 //! half full all four are equally likely: two bits, without redundancy. So the bits grow by the very factor by which the
 //! keys do, and nothing is gained. A fold into one bit (A *or* B) does save half; its fill is ¾ and its rate ¾ᵏ instead of
-//! ½ᵏ: 35.9 % for all levels at k = 7 and f = 3 ([`math::or_folded_fpr`]) where two bits give 6.08 %
-//! ([`math::folded_fpr`]).
+//! ½ᵏ: 35.9 % for all levels at k = 7 and f = 3 (`math::or_folded_fpr`) where two bits give 6.08 %
+//! (`math::folded_fpr`).
 //!
 //! No other encoding can do better, because no filter can: n keys at rate ε need n·log₂(1/ε) bits. The best Bloom filter
 //! has 1.4427 times that, so in its bits any design at all holds at most 1.4427 times its keys at the same rate. At 1 %
@@ -37,7 +37,7 @@
 //! measured rate.
 //!
 //! Each of the 2f + 2 sides errs by itself, so for a rate ε all together every one gets 1 − (1 − ε)^(1/(2f+2)): 13.90 bits
-//! per key at 1 % and f = 3 ([`math::folded_bits_per_key`]), against 9.59 of one Bloom filter that is sized in advance.
+//! per key at 1 % and f = 3 (`math::folded_bits_per_key`), against 9.59 of one Bloom filter that is sized in advance.
 //!
 //! # What would come nearest to the claim
 //!

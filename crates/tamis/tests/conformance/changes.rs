@@ -281,7 +281,7 @@ pub(crate) fn counts(info: &'static KindInfo) {
         above += u64::from(told > known);
     }
     // Of the members too many count one too high only as an absent key would be found.
-    let (_, high) = tamis::math::binomial_interval(n, filter.fpr(), 1e-9);
+    let (_, high) = tamis::testing::math::binomial_interval(n, filter.fpr(), 1e-9);
     assert!(above <= high, "{above} counts too high, {high} at most");
     let mut tally = Tally::default();
     let found = (0..100_000).filter(|&i| {

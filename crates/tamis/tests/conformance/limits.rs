@@ -5,8 +5,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use tamis::testing::math;
 use tamis::testing::size_of_box;
-use tamis::{AnyFilter, BuildErrorKind, Config, Filter, KINDS, Keyed, KindInfo, math};
+use tamis::{AnyFilter, BuildErrorKind, Config, Filter, KINDS, Keyed, KindInfo};
 
 use crate::support::counting::live;
 use crate::support::{config, hash, hashes, hits, made, must};
