@@ -66,6 +66,7 @@ pub struct Needs {
 
 /// What a ranking goes by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Prefer {
     /// Space, weighed with speed, and with the rate where it is below the one asked for ([`Choice::balance`]).
     #[default]

@@ -60,6 +60,7 @@ pub static KINDS: &[KindInfo] = &[
 
 /// What is known of a kind without having a filter of it.
 #[derive(Clone, Copy)]
+#[non_exhaustive]
 pub struct KindInfo {
     /// The number in files.
     pub id: u16,
@@ -81,6 +82,7 @@ pub struct KindInfo {
 
 /// What filters of a kind can do beside looking up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Capabilities {
     /// Takes new keys after it was built ([`Insert`]).
     pub insert: bool,

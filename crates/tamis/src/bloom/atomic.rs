@@ -86,11 +86,17 @@ pub type AtomicBloom = Atomic<Bloom>;
 /// A [`SplitBlock512`] filter that many threads fill at once.
 pub type AtomicSplitBlock = Atomic<SplitBlock512>;
 
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for super::Bloom {}
+    impl Sealed for super::SplitBlock512 {}
+}
+
 /// Lines that count insertions.
 const COUNTERS: usize = 16;
 
-/// A plain filter that has an atomic form: 64-bit words in which a key sets bits that nothing clears.
-pub trait BitWords: Kind {
+/// A plain filter that has an atomic form: 64-bit words in which a key sets bits that nothing clears. Sealed.
+pub trait BitWords: Kind + sealed::Sealed {
     /// The words, and the number of bits that a key sets.
     #[doc(hidden)]
     fn parts(&self) -> (&[u64], u32);

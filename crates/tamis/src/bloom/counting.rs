@@ -97,8 +97,8 @@ use std::fmt::Debug;
 use std::marker::PhantomData;
 use std::ops::RangeInclusive;
 
-use crate::bloom::Bloom;
 use crate::bloom::counters::{Counters, K};
+use crate::bloom::{Bloom, insert_all};
 use crate::buf::Buf;
 use crate::config::{Config, Param};
 use crate::error::{BuildError, DecodeError, Full, MergeError};
@@ -306,6 +306,13 @@ impl<R: Rule> Insert for CountingBy<R> {
         }
         self.len = self.len.saturating_add(1);
         Ok(())
+    }
+}
+
+impl<R: Rule> Extend<u64> for CountingBy<R> {
+    /// Inserts every hash; none is refused.
+    fn extend<I: IntoIterator<Item = u64>>(&mut self, hashes: I) {
+        insert_all(self, hashes);
     }
 }
 

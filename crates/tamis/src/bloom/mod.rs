@@ -26,6 +26,7 @@
 //! intersection.
 
 use crate::bits::fastrange;
+use crate::filter::Insert;
 
 mod algebra;
 mod atomic;
@@ -59,6 +60,24 @@ pub use split_block::{Lane, SplitBlock, SplitBlock256, SplitBlock512};
 pub use standard::Bloom;
 pub use two_choice::TwoChoice;
 pub use variable_increment::VariableIncrement;
+
+/// Inserts hashes as they come, a batch at a time, into a filter that never refuses one.
+fn insert_all(filter: &mut impl Insert, hashes: impl IntoIterator<Item = u64>) {
+    let mut hashes = hashes.into_iter();
+    let mut batch = [0; 256];
+    loop {
+        let mut taken = 0;
+        for (slot, hash) in batch.iter_mut().zip(&mut hashes) {
+            *slot = hash;
+            taken += 1;
+        }
+        if taken == 0 {
+            return;
+        }
+        let inserted = filter.insert_batch(&batch[..taken]);
+        debug_assert!(inserted.is_ok(), "a filter of this kind refuses no key");
+    }
+}
 
 /// The places in `0..range` that a key is given, one after another: the probes of every filter of the family that lets
 /// a key's bits lie anywhere.
