@@ -120,3 +120,37 @@ fn remix(state: u64) -> u64 {
     let y = state.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     y ^ (y >> 32)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bits::mix64;
+    use crate::{Config, Hashing, Keyed, Kind};
+
+    fn bytes<F: Kind>(filter: F, config: &Config) -> Vec<u8> {
+        let keyed = Keyed::from_filter(filter, Hashing::default(), config);
+        keyed.unwrap().to_bytes()
+    }
+
+    fn extends<F: Kind + Extend<u64>>() {
+        let config = Config::new(1000);
+        for n in [0, 1, 255, 256, 257, 1000] {
+            let mut hashes: Vec<u64> = (0..n).map(mix64).collect();
+            let mut filter = F::build(&config, &mut []).unwrap();
+            filter.extend(hashes.iter().copied());
+            assert_eq!(filter.len(), n);
+            let built = F::build(&config, &mut hashes).unwrap();
+            assert!(bytes(filter, &config) == bytes(built, &config), "{n}");
+        }
+    }
+
+    #[test]
+    fn to_extend_a_filter_is_to_insert() {
+        extends::<Bloom>();
+        extends::<Blocked>();
+        extends::<SplitBlock256>();
+        extends::<SplitBlock512>();
+        extends::<Counting>();
+        extends::<CountingMinimal>();
+    }
+}
