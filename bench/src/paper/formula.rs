@@ -1,6 +1,6 @@
 //! Rates and sizes by formula, for each way to treat the extra bit of a longer slot.
 
-use tamis::math;
+use tamis::testing::math;
 
 /// How a block treats slots with one bit more than the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 //! The shipped filter has blocks of 32, 64 and 128 bytes; the paper's tables have others. This model places keys and cuts
 //! blocks by the same rules, so that at a geometry which both offer it gives the same answers to all queries.
 
-use tamis::math;
+use tamis::testing::math;
 
 /// Size of a block, its chains, and the flags in its header, in bits.
 #[derive(Clone, Copy, Debug)]

@@ -8,9 +8,8 @@ use std::fmt::Write as _;
 use std::io::{Write, stdout};
 use std::path::Path;
 
-use tamis::{
-    Bloom, Config, Filter, Insert, Kind, Remove, TinySet, TinySetOf, TinySetRemovable, math,
-};
+use tamis::testing::math;
+use tamis::{Bloom, Config, Filter, Insert, Kind, Remove, TinySet, TinySetOf, TinySetRemovable};
 
 use super::chart::{Axis, Chart, Mark, Note, Series};
 use super::formula::{Policy, highest_load};

@@ -1,22 +1,21 @@
 //! What the owner of a filter should know.
 
-use tamis::{AnyFilter, Filter, Keyed};
+use tamis::{AnyFilter, Filter, Keyed, KindInfo};
 
 use crate::output;
 use crate::target::SCATTER;
 
-/// What is wrong with a filter; nothing where it is in good health. A kind that grows, or that forgets, holds more keys
-/// than it was made for and keeps its rate: only where the rate has suffered is the number of keys at fault.
+/// What is wrong with a filter; nothing where it is in good health.
 pub(crate) fn warnings(keyed: &Keyed<AnyFilter>) -> Vec<String> {
     let (keys, capacity) = (keyed.filter().len(), keyed.capacity());
     let (now, requested) = (keyed.filter().fpr(), keyed.requested_fpr());
     let mut warnings = Vec::new();
+    if keyed.is_over_capacity() && minds(keyed, now > SCATTER * requested) {
+        warnings.push(format!(
+            "over capacity: it was made for {capacity} keys and holds {keys}; build a larger one"
+        ));
+    }
     if now > SCATTER * requested {
-        if keys > capacity {
-            warnings.push(format!(
-                "over capacity: it was made for {capacity} keys and holds {keys}; build a larger one"
-            ));
-        }
         warnings.push(format!(
             "false positives: {} are expected now, {} were asked for; build a larger one",
             output::rate(now),
@@ -30,6 +29,13 @@ pub(crate) fn warnings(keyed: &Keyed<AnyFilter>) -> Vec<String> {
         ));
     }
     warnings
+}
+
+/// Whether a filter should not hold more keys than it was made for: its rate has suffered, or it takes keys and neither
+/// grows nor forgets.
+fn minds(keyed: &Keyed<AnyFilter>, suffers: bool) -> bool {
+    let fixed_size = |kind: &KindInfo| kind.capabilities().insert && !kind.window && !kind.grows();
+    suffers || tamis::kind(keyed.filter().name()).is_ok_and(fixed_size)
 }
 
 /// How full a filter is, of what it was made for; `None` where it was made for nothing.

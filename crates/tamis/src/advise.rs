@@ -66,6 +66,7 @@ pub struct Needs {
 
 /// What a ranking goes by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Prefer {
     /// Space, weighed with speed, and with the rate where it is below the one asked for ([`Choice::balance`]).
     #[default]
@@ -122,9 +123,32 @@ impl Needs {
         if self.grow && !kind.grows() {
             return Some("it does not outgrow its capacity".into());
         }
-        let copies = if self.copies > 0 { kind.copies() } else { 0 };
+        if self.copies == 0 {
+            return None;
+        }
+        let copies = kind.copies().max(widest(kind));
         (copies < self.copies).then(|| format!("it tells {copies} copies of a key apart, no more"))
     }
+
+    /// What a filter of this kind is built with: counters are as wide as the copies need.
+    fn config(&self, kind: &KindInfo, fpr: f64) -> Config {
+        let config = Config::new(self.keys).kind(kind.name).fpr(fpr);
+        if self.copies == 0 || self.copies <= kind.copies() {
+            return config;
+        }
+        // The greatest value of a counter stands for more as well.
+        let bits = u64::BITS - self.copies.saturating_add(1).leading_zeros();
+        config.set(COUNTER_BITS, bits)
+    }
+}
+
+/// The parameter that makes counters wider.
+const COUNTER_BITS: &str = "counter_bits";
+
+/// How many copies counters of 32 bits tell apart, where a kind that counts can have them.
+fn widest(kind: &KindInfo) -> u64 {
+    let wide = kind.params.iter().any(|param| param.name == COUNTER_BITS);
+    if wide { (1 << 32) - 2 } else { 0 }
 }
 
 /// The answer to [`advise`].
@@ -310,7 +334,10 @@ pub fn advise(needs: &Needs) -> Result<Advice, BuildError> {
             Some(why) => Err(why),
             None => {
                 able.push(kind);
-                size(kind, needs.keys, fpr, LARGEST_BUILD).map_err(|e| e.to_string())
+                let config = needs.config(kind, fpr);
+                size(kind, &config, LARGEST_BUILD)
+                    .map(|size| (config, size))
+                    .map_err(|e| e.to_string())
             }
         };
         let too_large = |size: &Size| {
@@ -320,11 +347,11 @@ pub fn advise(needs: &Needs) -> Result<Advice, BuildError> {
         };
         match sized {
             Err(why) => refused.push(Refused { kind, why }),
-            Ok(size) if too_large(&size) => {
+            Ok((_, size)) if too_large(&size) => {
                 let why = format!("it takes {:.0} bytes", size.bytes);
                 refused.push(Refused { kind, why });
             }
-            Ok(size) => choices.push(Choice::new(kind, needs.keys, fpr, &size)),
+            Ok((config, size)) => choices.push(Choice::new(kind, config, &size)),
         }
     }
     match needs.most_bytes {
@@ -333,7 +360,7 @@ pub fn advise(needs: &Needs) -> Result<Advice, BuildError> {
             let least = bits / 8.0;
             choices = able
                 .into_iter()
-                .filter_map(|kind| lowest_rate(kind, needs.keys, most))
+                .filter_map(|kind| lowest_rate(needs, kind, most))
                 .collect();
             if !choices.is_empty() {
                 warnings.push(Warning::Memory { most, least });
@@ -423,17 +450,18 @@ impl Choice {
     ///
     /// [`BuildError`] where the kind cannot have that rate.
     pub fn of(kind: &'static KindInfo, keys: u64, fpr: f64) -> Result<Choice, BuildError> {
-        let size = size(kind, keys, fpr, LARGEST_BUILD)?;
-        Ok(Choice::new(kind, keys, fpr, &size))
+        let config = Config::new(keys).kind(kind.name).fpr(fpr);
+        let size = size(kind, &config, LARGEST_BUILD)?;
+        Ok(Choice::new(kind, config, &size))
     }
 
-    fn new(kind: &'static KindInfo, keys: u64, fpr: f64, size: &Size) -> Choice {
+    fn new(kind: &'static KindInfo, config: Config, size: &Size) -> Choice {
         let [lookup, insert] = instructions(kind.name);
         Choice {
             kind,
-            config: Config::new(keys).kind(kind.name).fpr(fpr),
             bytes: size.bytes,
-            bits_per_key: 8.0 * size.bytes / keys.max(1) as f64,
+            bits_per_key: 8.0 * size.bytes / config.capacity.max(1) as f64,
+            config,
             fpr: size.fpr,
             exact: size.exact,
             lookup,
@@ -559,8 +587,9 @@ const LARGEST_BUILD: u64 = 1 << 17;
 /// The most bytes that a filter is made with to know its size.
 const LARGEST_TABLE: f64 = (16 << 20) as f64;
 
-fn size(kind: &KindInfo, keys: u64, fpr: f64, largest: u64) -> Result<Size, BuildError> {
-    let config = |keys| Config::new(keys).fpr(fpr);
+fn size(kind: &KindInfo, asked: &Config, largest: u64) -> Result<Size, BuildError> {
+    let keys = asked.capacity;
+    let config = |keys| asked.clone().capacity(keys);
     let full = |keys| kind.build(&config(keys), &mut hashes(keys));
     let empty = |keys| kind.build(&config(keys), &mut []);
     let sample = keys.clamp(1, SAMPLE);
@@ -596,15 +625,17 @@ fn hashes(keys: u64) -> Vec<u64> {
 }
 
 /// The lowest rate of this kind that fits into so much memory, by quarters of a bit.
-fn lowest_rate(kind: &'static KindInfo, keys: u64, most: u64) -> Option<Choice> {
+fn lowest_rate(needs: &Needs, kind: &'static KindInfo, most: u64) -> Option<Choice> {
+    let keys = needs.keys;
     let rate = |quarters: u32| (-f64::from(quarters) / 4.0).exp2();
     let fits = |quarters: u32, largest| {
         let fpr = rate(quarters);
         if math::hash_is_too_short(keys.max(1), fpr) {
             return None;
         }
-        let size = size(kind, keys, fpr, largest).ok()?;
-        (size.bytes <= most as f64).then_some(size)
+        let config = needs.config(kind, fpr);
+        let size = size(kind, &config, largest).ok()?;
+        (size.bytes <= most as f64).then_some((config, size))
     };
     let bits = 8.0 * most as f64 / keys.max(1) as f64;
     // No filter can have more than this, and none a rate of 1.
@@ -620,8 +651,8 @@ fn lowest_rate(kind: &'static KindInfo, keys: u64, most: u64) -> Option<Choice> 
     (fitting.saturating_sub(3).max(1)..=fitting)
         .rev()
         .find_map(|quarters| {
-            let size = fits(quarters, LARGEST_BUILD)?;
-            Some(Choice::new(kind, keys, rate(quarters), &size))
+            let (config, size) = fits(quarters, LARGEST_BUILD)?;
+            Some(Choice::new(kind, config, &size))
         })
 }
 

@@ -11,6 +11,7 @@ use crate::math;
 
 /// A parameter that a kind takes beside capacity and rate.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Param {
     /// Its name in configurations.
     pub name: &'static str,
@@ -20,6 +21,7 @@ pub struct Param {
 
 /// How far a build has come, in keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Progress {
     /// Keys whose part of the filter is finished. Where all keys go through one step after another, a step counts for as
     /// many keys as it is a part of the whole.

@@ -174,6 +174,11 @@ pub enum BuildErrorKind {
         /// The kind that was to be built.
         built: &'static str,
     },
+    /// An empty filter of a kind that does not grow was to be made for no keys.
+    NoCapacity {
+        /// The kind's name.
+        kind: &'static str,
+    },
     /// The configuration's text cannot be read.
     Syntax(String),
     /// The filter would be larger than this kind's index can address.
@@ -288,6 +293,10 @@ impl fmt::Display for BuildError {
             BuildErrorKind::OtherKind { named, built } => {
                 write!(f, "the configuration is for `{named}`, but a `{built}` is being built")
             }
+            BuildErrorKind::NoCapacity { kind } => write!(
+                f,
+                "an empty `{kind}` does not grow with its keys; say for how many keys: `Config::new(1_000_000)`, or `capacity=1000000`"
+            ),
             BuildErrorKind::Syntax(why) => {
                 write!(f, "{why}; the form is `kind:param=value,param=value`, such as `cuckoo:fpr=0.001,bits=12`")
             }

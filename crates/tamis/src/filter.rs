@@ -9,6 +9,7 @@
 //! - A hash that was inserted (and not removed since) is contained. Always. (A window kind, [`Kind::WINDOW`], promises
 //!   it for the last `capacity` insertions, and forgets older ones on purpose.)
 //! - A hash that was not inserted is contained with probability [`fpr`](Filter::fpr).
+//! - A count is never below the smaller of the copies that are in and [`count_limit`](Count::count_limit).
 //! - An empty filter contains nothing.
 //! - An operation that returns an error has changed nothing.
 //! - A batch answers exactly as single calls do, at every instruction-set level.
@@ -91,9 +92,30 @@ pub trait Remove: Insert {
 
 /// A filter that can tell how often a hash was inserted.
 pub trait Count: Filter {
-    /// How many copies of the hash are held: never fewer than were inserted, more with probability
-    /// [`fpr`](Filter::fpr). `u64::MAX` where the filter no longer knows a bound, because its counters are saturated.
+    /// How many copies of the hash are held: never fewer than were inserted, up to [`count_limit`](Self::count_limit),
+    /// and more with probability [`fpr`](Filter::fpr).
     fn count(&self, hash: u64) -> u64;
+
+    /// The greatest count that the filter can tell: a count of this means so many or more.
+    ///
+    /// `u64::MAX` for a filter that refuses an insertion that it could not count, so that every count is exact but for
+    /// false positives.
+    ///
+    /// ```
+    /// use tamis::{Config, Count, Counting, Insert, Kind};
+    ///
+    /// // Counters of four bits.
+    /// let mut filter = Counting::build(&Config::new(1000), &mut [])?;
+    /// for _ in 0..20 {
+    ///     filter.insert(0x9E37_79B9_7F4A_7C15)?;
+    /// }
+    /// assert_eq!(filter.count_limit(), 15);
+    /// assert_eq!(filter.count(0x9E37_79B9_7F4A_7C15), 15);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    fn count_limit(&self) -> u64 {
+        u64::MAX
+    }
 }
 
 /// A filter that can take in another of the same shape without knowing its keys.

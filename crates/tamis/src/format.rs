@@ -125,6 +125,7 @@ impl FileHashing {
 
 /// The value of a parameter in a file.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum ParamValue {
     /// A count, a size, a number that stands for a choice.
     Whole(u64),
@@ -308,6 +309,17 @@ pub struct Decoder<'a> {
     sections: Vec<Range<usize>>,
     next_section: usize,
     len: u64,
+}
+
+impl fmt::Debug for Decoder<'_> {
+    /// What is left to read, and nothing of the bytes.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Decoder")
+            .field("params", &(self.params.len() / 8))
+            .field("sections", &(self.sections.len() - self.next_section))
+            .field("len", &self.len)
+            .finish()
+    }
 }
 
 impl Decoder<'_> {

@@ -1,35 +1,79 @@
 //! What can be a key, and how a key becomes a hash, the same on every machine and in every language.
 //!
-//! A key is a string of bytes. Integers are their 64-bit two's-complement value, little-endian, so that `42u8`,
-//! `42i32`, `42u64` and Python's `42` are one key; 128-bit integers are their 16 bytes and keys of their own.
-//! `std::hash::Hash` is not used: what it feeds a hasher differs between platforms and releases.
+//! A key is a string of bytes. `std::hash::Hash` is not used: what it feeds a hasher differs between platforms and
+//! releases. `docs/KEYS.md` says the same for other languages:
+//!
+//! | type | its bytes |
+//! |---|---|
+//! | `str`, `String`, `Cow<str>` | its UTF-8 |
+//! | `[u8]`, `Vec<u8>`, `[u8; N]`, `Cow<[u8]>` | themselves |
+//! | integers of up to 64 bits | the two's-complement value in 8 bytes, little-endian: `42u8`, `42i32` and Python's `42` are one key |
+//! | `u128`, `i128` | 16 bytes, little-endian; keys of their own |
+//! | `Ipv4Addr`, `Ipv6Addr`, `IpAddr` | the 4 or 16 octets, in network order |
+//! | `OsStr`, `Path` and their owned forms | the system's bytes: on Unix as they are, elsewhere UTF-8 with lone surrogates kept (WTF-8) |
+//! | tuples of 2 to 4 keys | the hashes of the parts, 8 bytes each, little-endian |
+//! | `&K`, `Box<K>`, `Rc<K>`, `Arc<K>` | those of `K` |
+//!
+//! A tuple is hashed part by part, so that `("a", "bc")` and `("ab", "c")` are two keys. A list of keys has no such form
+//! and is no key. Nor are `bool`, `char` and floating-point numbers: there is more than one way to write each in bytes.
 //!
 //! | [`Hashing`] | function | choose it when |
 //! |---|---|---|
 //! | [`fast`](Hashing::fast) | XXH3-64 with a seed (0 by default) | the keys are your own: files are reproducible and filters built apart can be merged |
 //! | [`secret`](Hashing::secret) | SipHash-1-3 under a 128-bit secret | strangers choose the keys: without the secret nobody can aim at a false positive or fill a bucket on purpose |
 
+use std::borrow::Cow;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::hash::Hasher;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
 
 use siphasher::sip::SipHasher13;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// Something that can be looked up in a filter.
 ///
-/// Implemented for strings, byte strings and integers, and for references to them. To use a type of your own, hash a
-/// canonical byte form of it:
+/// Implemented for text, bytes, integers, addresses, paths and tuples of these, owned or borrowed:
+///
+/// ```
+/// use std::net::Ipv4Addr;
+/// use std::path::Path;
+/// use tamis::{Config, Cuckoo, Keyed};
+///
+/// let mut seen: Keyed<Cuckoo> = Keyed::new(&Config::new(1000))?;
+/// seen.insert("alice")?;
+/// seen.insert(&42)?;
+/// seen.insert(&Ipv4Addr::LOCALHOST)?;
+/// seen.insert(Path::new("/etc/hosts"))?;
+/// seen.insert(&("alice", 42))?;
+/// assert!(seen.contains(&("alice", 42u8)));
+/// assert!(!seen.contains(&("alice", 43)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// To use a type of your own, hash a canonical byte form of it, or a tuple of its fields:
 ///
 /// ```
 /// use tamis::{Hashing, Key};
 ///
-/// struct Ipv4([u8; 4]);
+/// struct Visit {
+///     user: String,
+///     day: u32,
+/// }
 ///
-/// impl Key for Ipv4 {
+/// impl Key for Visit {
 ///     fn hash_with(&self, hashing: &Hashing) -> u64 {
-///         hashing.hash_bytes(&self.0)
+///         (&self.user, self.day).hash_with(hashing)
 ///     }
 /// }
+///
+/// let visit = Visit { user: "alice".into(), day: 7 };
+/// let hashing = Hashing::default();
+/// assert_eq!(hashing.hash(&visit), hashing.hash(&("alice", 7)));
 /// ```
 pub trait Key {
     /// The key's 64-bit hash. Equal keys must give equal hashes on every machine.
@@ -61,6 +105,27 @@ impl Hashing {
             key,
             withheld: false,
         })
+    }
+
+    /// SipHash-1-3 under a fresh secret from the operating system, for keys that strangers choose. Each call draws
+    /// another, so filters that are to be merged must share one.
+    ///
+    /// ```
+    /// use tamis::{Bloom, Config, Hashing, Keyed};
+    ///
+    /// let hashing = Hashing::random()?;
+    /// let names: Keyed<Bloom> = Keyed::build_with(&Config::default(), hashing, ["alice", "bob"])?;
+    /// assert!(names.contains("alice"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The system's own, where it has no random numbers to give.
+    pub fn random() -> io::Result<Hashing> {
+        let mut key = [0; 16];
+        getrandom::fill(&mut key)?;
+        Ok(Hashing::secret(key))
     }
 
     /// Keeps the secret out of files: they carry only a check value, and opening them needs the same `Hashing`
@@ -194,12 +259,96 @@ impl<const N: usize> Key for [u8; N] {
     }
 }
 
-impl<K: Key + ?Sized> Key for &K {
+/// Keys that hold another and are that key.
+macro_rules! pointer_key {
+    ($($t:ty),*) => {$(
+        impl<K: Key + ?Sized> Key for $t {
+            #[inline]
+            fn hash_with(&self, hashing: &Hashing) -> u64 {
+                (**self).hash_with(hashing)
+            }
+        }
+    )*};
+}
+pointer_key!(&K, &mut K, Box<K>, Rc<K>, Arc<K>);
+
+impl<K: Key + ToOwned + ?Sized> Key for Cow<'_, K> {
     #[inline]
     fn hash_with(&self, hashing: &Hashing) -> u64 {
         (**self).hash_with(hashing)
     }
 }
+
+impl Key for OsStr {
+    #[inline]
+    fn hash_with(&self, hashing: &Hashing) -> u64 {
+        hashing.hash_bytes(self.as_encoded_bytes())
+    }
+}
+
+impl Key for OsString {
+    #[inline]
+    fn hash_with(&self, hashing: &Hashing) -> u64 {
+        self.as_os_str().hash_with(hashing)
+    }
+}
+
+/// The bytes of the path as it is written: `a//b` and `a/b` are two keys.
+impl Key for Path {
+    #[inline]
+    fn hash_with(&self, hashing: &Hashing) -> u64 {
+        self.as_os_str().hash_with(hashing)
+    }
+}
+
+impl Key for PathBuf {
+    #[inline]
+    fn hash_with(&self, hashing: &Hashing) -> u64 {
+        self.as_os_str().hash_with(hashing)
+    }
+}
+
+impl Key for Ipv4Addr {
+    #[inline]
+    fn hash_with(&self, hashing: &Hashing) -> u64 {
+        hashing.hash_bytes(&self.octets())
+    }
+}
+
+impl Key for Ipv6Addr {
+    #[inline]
+    fn hash_with(&self, hashing: &Hashing) -> u64 {
+        hashing.hash_bytes(&self.octets())
+    }
+}
+
+impl Key for IpAddr {
+    #[inline]
+    fn hash_with(&self, hashing: &Hashing) -> u64 {
+        match self {
+            IpAddr::V4(address) => address.hash_with(hashing),
+            IpAddr::V6(address) => address.hash_with(hashing),
+        }
+    }
+}
+
+macro_rules! tuple_key {
+    ($($name:ident)+) => {
+        /// Hashes the hashes of the parts, 8 bytes each, little-endian.
+        impl<$($name: Key),+> Key for ($($name,)+) {
+            #[inline]
+            #[allow(non_snake_case, reason = "a part is called like its type")]
+            fn hash_with(&self, hashing: &Hashing) -> u64 {
+                let ($($name,)+) = self;
+                let parts = [$($name.hash_with(hashing).to_le_bytes()),+];
+                hashing.hash_bytes(parts.as_flattened())
+            }
+        }
+    };
+}
+tuple_key!(A B);
+tuple_key!(A B C);
+tuple_key!(A B C D);
 
 macro_rules! integer_key {
     ($($t:ty as $canonical:ty),*) => {$(
@@ -296,6 +445,101 @@ mod tests {
             assert_eq!(Hashing::fast(0).hash(key), seed_0);
             assert!(seed_7.is_none_or(|expected| Hashing::fast(7).hash(key) == expected));
         }
+    }
+
+    #[test]
+    fn what_holds_a_key_is_that_key() {
+        let h = Hashing::fast(7);
+        let expected = h.hash("key");
+        let texts = [
+            h.hash(&Box::<str>::from("key")),
+            h.hash(&Rc::<str>::from("key")),
+            h.hash(&Arc::new("key".to_string())),
+            h.hash(&Cow::Borrowed("key")),
+            h.hash(&Cow::<str>::Owned("key".into())),
+            h.hash(&Cow::Borrowed(&b"key"[..])),
+            h.hash(OsStr::new("key")),
+            h.hash(&OsString::from("key")),
+            h.hash(Path::new("key")),
+            h.hash(&PathBuf::from("key")),
+        ];
+        assert_eq!(texts, [expected; 10]);
+        assert_eq!(h.hash(&Box::new(42u8)), h.hash(&42));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_path_need_not_be_text() {
+        use std::os::unix::ffi::OsStrExt;
+        let (h, bytes) = (Hashing::default(), b"/tmp/\xFF\xFE");
+        assert_eq!(h.hash(Path::new(OsStr::from_bytes(bytes))), h.hash(bytes));
+    }
+
+    #[test]
+    fn an_address_is_its_octets() {
+        let h = Hashing::default();
+        let (v4, v6) = (Ipv4Addr::new(192, 0, 2, 1), Ipv6Addr::LOCALHOST);
+        assert_eq!(h.hash(&v4), h.hash(&[192, 0, 2, 1u8]));
+        assert_eq!(h.hash(&v6), h.hash(&1u128.to_be_bytes()));
+        assert_eq!(h.hash(&IpAddr::V4(v4)), h.hash(&v4));
+        assert_eq!(h.hash(&IpAddr::V6(v6)), h.hash(&v6));
+        assert_ne!(h.hash(&v4), h.hash(&v4.to_ipv6_mapped()), "two keys");
+    }
+
+    #[test]
+    fn the_parts_of_a_tuple_keep_their_bounds() {
+        for h in [Hashing::default(), Hashing::secret([7; 16])] {
+            assert_ne!(h.hash(&("a", "bc")), h.hash(&("ab", "c")));
+            assert_ne!(h.hash(&("a", "b")), h.hash(&("b", "a")));
+            assert_ne!(h.hash(&(1, 2, 3)), h.hash(&((1, 2), 3)));
+            assert_eq!(h.hash(&("a", 1)), h.hash(&("a".to_string(), 1u8)));
+            let parts = [h.hash("a"), h.hash(&1)].map(u64::to_le_bytes);
+            assert_eq!(h.hash(&("a", 1)), h.hash_bytes(parts.as_flattened()));
+        }
+    }
+
+    #[test]
+    fn tuples_and_addresses_hash_as_in_other_languages() {
+        // As `KEYS` in tests/reader.py.
+        let octets = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
+        let hashes = |h: Hashing| {
+            [
+                h.hash(&-1),
+                h.hash(&Ipv4Addr::LOCALHOST),
+                h.hash(&octets),
+                h.hash(&("a", "bc")),
+                h.hash(&("alice", 42, b"\0")),
+                h.hash(&(1, 2, 3, 4)),
+                h.hash(&("a", ("b", "c"))),
+            ]
+        };
+        let xxh3 = [
+            0x5111_C7E4_7D78_4413,
+            0xAB57_9567_62B0_28C1,
+            0x275C_8FA5_8C2D_19A0,
+            0x14B6_B905_EE69_2897,
+            0x16E6_CDFC_7FC0_85FF,
+            0xE4D6_DCE6_74D8_EB5C,
+            0x0CA9_D4E6_1478_ED97,
+        ];
+        assert_eq!(hashes(Hashing::fast(0)), xxh3);
+        let siphash = [
+            0x823F_3073_1145_3347,
+            0xEB5B_87B8_FC21_4947,
+            0x1B55_009D_1F66_1474,
+            0x9818_1BB9_37AD_6D95,
+            0xD09A_F539_35CE_5E60,
+            0x5BF6_D535_7B5A_5ACF,
+            0x5344_3DF5_FA1C_366D,
+        ];
+        let secret = std::array::from_fn(|i| i as u8);
+        assert_eq!(hashes(Hashing::secret(secret)), siphash);
+    }
+
+    #[test]
+    fn a_random_secret_is_drawn_anew() {
+        let [a, b] = [Hashing::random().unwrap(), Hashing::random().unwrap()];
+        assert!(!a.agrees_with(&b) && a.seed().is_none() && a.is_in_files());
     }
 
     #[test]

@@ -14,6 +14,7 @@ use crate::file;
 use crate::filter::{Count, Filter, Insert, Kind, Map, Remove};
 use crate::format::{self, Decoder, Encoder, FileHashing, Header};
 use crate::key::{Hashing, Key};
+use crate::registry;
 
 /// A filter of keys: a [`Filter`] of hashes, with the [`Hashing`] that makes them.
 ///
@@ -96,6 +97,27 @@ impl<F: Filter> Keyed<F> {
         self.capacity
     }
 
+    /// Whether it holds more keys than it was built for.
+    ///
+    /// Many kinds take such keys in silence, and their rate rises above the one that was asked for. A kind that grows
+    /// ([`KindInfo::grows`](crate::KindInfo::grows)) keeps its rate, and a window forgets the oldest keys.
+    ///
+    /// ```
+    /// use tamis::{Bloom, Config, Filter, Keyed};
+    ///
+    /// let mut seen: Keyed<Bloom> = Keyed::build(&Config::new(1000).fpr(0.01), 0..1000u64)?;
+    /// assert!(!seen.is_over_capacity());
+    /// for id in 1000..2000u64 {
+    ///     seen.insert(&id)?;
+    /// }
+    /// assert!(seen.is_over_capacity());
+    /// assert!(seen.filter().fpr() > 0.1, "1 % was asked for");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn is_over_capacity(&self) -> bool {
+        self.filter.len() > self.capacity
+    }
+
     /// The false-positive rate that was asked for, at capacity.
     pub fn requested_fpr(&self) -> f64 {
         self.fpr
@@ -152,7 +174,8 @@ impl<F: Remove> Keyed<F> {
 }
 
 impl<F: Count> Keyed<F> {
-    /// How many copies of a key are held: never fewer than were inserted. See [`Count::count`].
+    /// How many copies of a key are held: never fewer than were inserted, up to what the filter can tell
+    /// ([`Count::count_limit`]). See [`Count::count`].
     #[inline]
     pub fn count<K: Key + ?Sized>(&self, key: &K) -> u64 {
         self.filter.count(self.hash(key))
@@ -212,9 +235,13 @@ impl<F: Stored> Keyed<F> {
     ///
     /// # Errors
     ///
-    /// [`BuildError`] when the configuration is not possible.
+    /// [`BuildError`] when the configuration is not possible, or says nothing of the capacity and the kind does not grow.
     pub fn new(config: &Config) -> Result<Keyed<F>, BuildError> {
-        Keyed::build(config, [] as [&str; 0])
+        let keyed: Keyed<F> = Keyed::build(config, [] as [&str; 0])?;
+        if config.capacity == 0 {
+            registry::check_room(keyed.filter.identity().0)?;
+        }
+        Ok(keyed)
     }
 
     /// A filter of the given keys, with the default hashing. Repeated keys are allowed.

@@ -23,7 +23,7 @@
 //! | keys arriving over time, the fastest | [`SplitBlock512`] |
 //! | keys arriving over time, in little space | [`TinySet`], or [`TinySetRemovable`] if some leave again |
 //! | to remove keys, or to count copies | [`Cuckoo`] |
-//! | to know how often each key came | [`SpectralMinimal`], or [`Spectral`] if keys leave again |
+//! | to know how often each key came | [`CountingMinimal`], or [`Counting`] if keys leave again |
 //! | to unite filters, or to estimate the size of a set | [`Bloom`] |
 //! | the keys of the last minutes, or of the last million insertions | [`Sliding`] |
 //! | to fill one filter from many threads at once | [`AtomicSplitBlock`], [`AtomicBloom`] |
@@ -101,6 +101,20 @@ pub use window::*;
 #[doc(hidden)]
 pub mod testing {
     pub use crate::format::repair_checksums;
+    /// Every formula, for tests and benches.
+    pub mod math {
+        pub use crate::math::blocked::*;
+        pub use crate::math::bloom::*;
+        pub use crate::math::counting::*;
+        pub use crate::math::fixed::*;
+        pub use crate::math::growing::*;
+        pub use crate::math::probability::{
+            binomial_interval, binomial_pmf, poisson_pmf, poisson_tail,
+        };
+        pub use crate::math::tables::*;
+        pub use crate::math::tinyset::*;
+        pub use crate::math::*;
+    }
     pub use crate::registry::size_of_box;
     pub use crate::simd::force_portable;
 }

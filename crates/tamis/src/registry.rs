@@ -30,8 +30,7 @@ pub static KINDS: &[KindInfo] = &[
     KindInfo::of::<bloom::Counting>(),
     KindInfo::of::<bloom::VariableIncrement>(),
     KindInfo::of::<chained::DLeft>(),
-    KindInfo::of::<bloom::Spectral>(),
-    KindInfo::of::<bloom::SpectralMinimal>(),
+    KindInfo::of::<bloom::CountingMinimal>(),
     KindInfo::of::<bloom::SpectralRecurring>(),
     KindInfo::of::<growing::Scalable>(),
     KindInfo::of::<growing::Folded>(),
@@ -61,6 +60,7 @@ pub static KINDS: &[KindInfo] = &[
 
 /// What is known of a kind without having a filter of it.
 #[derive(Clone, Copy)]
+#[non_exhaustive]
 pub struct KindInfo {
     /// The number in files.
     pub id: u16,
@@ -82,6 +82,7 @@ pub struct KindInfo {
 
 /// What filters of a kind can do beside looking up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Capabilities {
     /// Takes new keys after it was built ([`Insert`]).
     pub insert: bool,
@@ -166,7 +167,11 @@ impl KindInfo {
         let hash = mix64(1);
         for copies in 1..=MOST {
             let inserted = filter.as_insert().is_some_and(|f| f.insert(hash).is_ok());
-            let counted = filter.as_count().map(|filter| filter.count(hash));
+            // The limit stands for more as well.
+            let counted = filter
+                .as_count()
+                .filter(|filter| copies < filter.count_limit())
+                .map(|filter| filter.count(hash));
             if !inserted || counted != Some(copies) {
                 return copies - 1;
             }
@@ -199,6 +204,16 @@ pub fn kind(name: &str) -> Result<&'static KindInfo, BuildError> {
         }
         .into()
     })
+}
+
+/// Refuses an empty filter that was made for no keys, where keys can come and the filter does not grow with them.
+pub(crate) fn check_room(id: u16) -> Result<(), BuildError> {
+    match KINDS.iter().find(|info| info.id == id) {
+        Some(info) if info.capabilities().insert && !info.grows() => {
+            Err(BuildErrorKind::NoCapacity { kind: info.name }.into())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// How many letters must be added, dropped or changed to make one word of the other.
@@ -444,6 +459,7 @@ mod tests {
         assert_eq!(found("bloom"), Ok((false, 0)), "overfilled, it errs more");
         assert_eq!(found("sliding"), Ok((false, 0)), "it forgets");
         assert_eq!(found("cuckoo"), Ok((false, 8)), "two buckets of four");
+        assert_eq!(found("counting"), Ok((false, 14)), "15 stands for more");
         assert_eq!(found("binary_fuse8"), Ok((false, 0)), "it is static");
         for info in KINDS {
             assert_eq!(info.copies() > 0, info.capabilities().count, "{info:?}");

@@ -4,7 +4,7 @@
     reason = "helpers outside `#[test]` functions are tests too"
 )]
 
-use tamis::math::binomial_interval;
+use tamis::testing::math::binomial_interval;
 use tamis::{
     Bloom, Config, Cuckoo, Filter, Hashing, Insert, Keyed, Kind, RankIndexed, Remove, TinySet,
     TinySetRemovable,

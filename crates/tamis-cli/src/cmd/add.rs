@@ -11,7 +11,7 @@ use crate::failure::{self, Failure};
 use crate::gather::{Inserter, each_batch};
 use crate::input::{Files, Purpose};
 use crate::progress::Progress;
-use crate::{output, target};
+use crate::{health, output, target};
 
 /// Insert keys into a filter file
 ///
@@ -62,7 +62,7 @@ pub(crate) fn run(Args { change: args }: &Args) -> Result<ExitCode, Failure> {
     place.replace(&filter)?;
     progress.clear();
 
-    let (now, asked) = (filter.filter().fpr(), filter.requested_fpr());
+    let warnings = health::warnings(&filter);
     if args.json {
         output::json(&json!({
             "file": place.name,
@@ -71,22 +71,18 @@ pub(crate) fn run(Args { change: args }: &Args) -> Result<ExitCode, Failure> {
             "added": added,
             "keys": filter.filter().len(),
             "capacity": filter.capacity(),
-            "requested_fpr": asked,
-            "fpr": now,
+            "requested_fpr": filter.requested_fpr(),
+            "fpr": filter.filter().fpr(),
             "bytes": filter.file_len(),
+            "warnings": warnings,
         }))?;
     }
     if args.verbose || io::stderr().is_terminal() {
         let summary = target::summary(&filter);
         failure::say(&format!("{}: {added} keys added; {summary}", place.name));
     }
-    if now > target::SCATTER * asked {
-        failure::say(&format!(
-            "{}: warning: false positives are now {}, {} were asked for; build a larger one",
-            place.name,
-            output::rate(now),
-            output::rate(asked)
-        ));
+    for warning in &warnings {
+        failure::say(&format!("{}: warning: {warning}", place.name));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -50,6 +50,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
                 let value = match value {
                     ParamValue::Whole(value) => value.into(),
                     ParamValue::Real(value) => value.into(),
+                    // A form that this program does not know yet.
+                    other => other.to_string().into(),
                 };
                 (name.to_string(), value)
             })

@@ -27,7 +27,8 @@ fn every_kind_is_measured_on_the_users_keys() {
         };
         assert!(value("bits_per_key") > 6.0 && value("build_ns") > 0.0);
         assert!(value("lookup_ns") > 0.0 && value("batch_ns") > 0.0);
-        let (low, high) = tamis::math::binomial_interval(strangers, value("expected_fpr"), 1e-9);
+        let (low, high) =
+            tamis::testing::math::binomial_interval(strangers, value("expected_fpr"), 1e-9);
         let found = (value("measured_fpr") * strangers as f64).round() as u64;
         assert!((low..=high).contains(&found), "{kind}");
     }

@@ -59,6 +59,13 @@ fn what_is_needed_decides() {
     let counting = advise(&needs).unwrap();
     assert!(!names(&counting).contains(&"cuckoo"));
     assert!(counting.choices.iter().all(|c| c.kind.copies() >= 9));
+    needs.copies = 1000;
+    let wide = advise(&needs).unwrap();
+    let asked: Vec<String> = wide.choices.iter().map(|c| c.config.to_string()).collect();
+    let counting = "counting:capacity=100000,fpr=0.01,counter_bits=10";
+    assert_eq!(asked, [counting], "10 bits tell 1022 copies apart");
+    needs.remove = false;
+    assert!(names(&advise(&needs).unwrap()).contains(&"counting_minimal"));
     let mut needs = Needs::new(100_000, 0.01);
     needs.grow = true;
     assert!(names(&advise(&needs).unwrap()).contains(&"scalable"));

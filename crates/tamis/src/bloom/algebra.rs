@@ -35,6 +35,7 @@ use crate::simd::{self, Bits, Op};
 
 /// A number of keys that was estimated.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Estimate {
     /// The estimate as computed: unbiased or nearly so, and for an intersection possibly below 0.
     pub raw: f64,
@@ -48,6 +49,7 @@ pub struct Estimate {
 ///
 /// Numbers of keys come with their standard errors, and ratios have methods for theirs. Estimates are `None` where a filter that they need has all bits set, so that any number of keys could be in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Overlap {
     bits: u64,
     k: u32,

@@ -48,7 +48,7 @@ use crate::bloom::{Bloom, SplitBlock512};
 use crate::config::Config;
 use crate::error::{BuildError, MergeError, NoMemory};
 use crate::filter::{Filter, Kind};
-use crate::simd;
+use crate::{registry, simd};
 
 /// A filter that threads insert into through `&self`, as [`AtomicBloom`] and [`AtomicSplitBlock`]; made from a plain
 /// filter and turned back into one.
@@ -86,11 +86,17 @@ pub type AtomicBloom = Atomic<Bloom>;
 /// A [`SplitBlock512`] filter that many threads fill at once.
 pub type AtomicSplitBlock = Atomic<SplitBlock512>;
 
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for super::Bloom {}
+    impl Sealed for super::SplitBlock512 {}
+}
+
 /// Lines that count insertions.
 const COUNTERS: usize = 16;
 
-/// A plain filter that has an atomic form: 64-bit words in which a key sets bits that nothing clears.
-pub trait BitWords: Kind {
+/// A plain filter that has an atomic form: 64-bit words in which a key sets bits that nothing clears. Sealed.
+pub trait BitWords: Kind + sealed::Sealed {
     /// The words, and the number of bits that a key sets.
     #[doc(hidden)]
     fn parts(&self) -> (&[u64], u32);
@@ -190,8 +196,11 @@ impl<F: BitWords> Atomic<F> {
     ///
     /// # Errors
     ///
-    /// As [`Kind::build`] of the plain filter.
+    /// As [`Kind::build`] of the plain filter, and when the configuration says nothing of the capacity.
     pub fn new(config: &Config) -> Result<Atomic<F>, BuildError> {
+        if config.capacity == 0 {
+            registry::check_room(F::ID)?;
+        }
         Atomic::from_plain(&F::build(config, &mut [])?)
     }
 

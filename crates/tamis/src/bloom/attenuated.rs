@@ -29,7 +29,7 @@
 //!
 //! m bytes for each edge, whatever the depth: at D = 8 the D·m bits of the levels, at D = 4 twice those. A message has 16
 //! bytes more, which tell its shape. A level of fill φ errs with φᵏ, and some level of an edge with 1 − Π(1 − φᵢᵏ)
-//! ([`math::attenuated_fpr`]). Level i unites up to degreeⁱ sets, so size the filter for the deepest level that is to be
+//! (`math::attenuated_fpr`). Level i unites up to degreeⁱ sets, so size the filter for the deepest level that is to be
 //! believed, and look at [`overfull`](Attenuated::overfull).
 //!
 //! # When to choose it

@@ -26,7 +26,7 @@
 //! filter's.
 //!
 //! The published formula gives 9.90, 12.10 and 15.49. It puts the mean fill of a block for the fill; built to it the
-//! filter errs 0.9 % more often than asked for at 1 %. [`math::blocked_fpr_exact`] leaves nothing out.
+//! filter errs 0.9 % more often than asked for at 1 %. `math::blocked_fpr_exact` leaves nothing out.
 //!
 //! All bits of a key come from 32 bits of its hash, so that a rate near 10⁻⁸ cannot be had and is refused.
 //!
@@ -44,6 +44,7 @@
 use std::ops::BitOr;
 
 use crate::bits::fastrange;
+use crate::bloom::insert_all;
 use crate::bloom::split_block::floor;
 use crate::buf::{Buf, Word};
 use crate::config::{Config, Param};
@@ -200,6 +201,13 @@ impl Merge for Blocked {
         }
         self.len = self.len.saturating_add(other.len);
         Ok(())
+    }
+}
+
+impl Extend<u64> for Blocked {
+    /// Inserts every hash; none is refused.
+    fn extend<I: IntoIterator<Item = u64>>(&mut self, hashes: I) {
+        insert_all(self, hashes);
     }
 }
 

@@ -26,7 +26,7 @@
 //!
 //! Distinct bits are worth their multiplications in words this small. Drawn with replacement, 64-bit words at g = 1 need
 //! 12.14 bits/key for 1 %, distinct ones 11.84. The published formula says 11.92 for the former: it puts the mean fill of
-//! a word for the fill, and states a rate that is 10 % too low. [`math::bloom_g_fpr`] is exact.
+//! a word for the fill, and states a rate that is 10 % too low. `math::bloom_g_fpr` is exact.
 //!
 //! # Cost
 //!
@@ -45,7 +45,7 @@
 //! best g = 1 errs 1.69 %, g = 2 0.99 %, g = 3 0.88 %, the classic filter 0.82 %. What it saves is memory accesses. It
 //! is also said that a filter that has become too small may be thrown away and begun anew; that loses keys, which is a
 //! false negative. Build a larger one from the keys, or chain several, as [`Scalable`](crate::Scalable) does with
-//! `slice=bloom_g`: [`math::bloom_g_capacity`] says when the next is due.
+//! `slice=bloom_g`: `math::bloom_g_capacity` says when the next is due.
 //!
 //! # When to choose it
 //!

@@ -11,7 +11,7 @@
 //! The best Bloom filter is half full, and a half-full array is noise: nothing can compress it. With *fewer* probes and a
 //! *larger* array the same rate needs far fewer ones, and such an array compresses to less than the best uncompressed
 //! filter takes. Choose k; the fill is φ = ε^(1/k), the memory m/n = −k/ln(1 − φ), and the file m/n·H₂(φ)
-//! ([`math::compressed_size`]). At 1 %:
+//! (`math::compressed_size`). At 1 %:
 //!
 //! | k | bits/key in memory | bits/key in the file |
 //! |---|---|---|

@@ -1,4 +1,4 @@
-//! Counters in the place of bits: what the counting and the spectral filters share.
+//! Counters in the place of bits: what the counting filters and the spectral one share.
 //!
 //! A key has `k` places in the array, as in a Bloom filter, and each has a counter of a few bits. A counter that reaches
 //! its greatest value is *saturated*: it stands for that many or any more, so it is never changed again. Decreasing it
@@ -171,14 +171,6 @@ impl Counters {
     #[inline(always)]
     pub(super) fn least(&self, hash: u64) -> u64 {
         self.of(hash).fold(u64::MAX, u64::min)
-    }
-
-    /// A number that a key's copies do not exceed: `u64::MAX` where every counter is saturated.
-    pub(super) fn bound(&self, hash: u64) -> u64 {
-        match self.least(hash) {
-            least if least == self.greatest() => u64::MAX,
-            least => least,
-        }
     }
 
     #[inline(always)]

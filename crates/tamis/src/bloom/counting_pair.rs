@@ -17,6 +17,7 @@ use crate::bloom::{Bloom, Counting};
 use crate::config::Config;
 use crate::error::{BuildError, Full};
 use crate::filter::{Count, Filter, Insert, Kind, Remove};
+use crate::registry;
 
 /// A [`Counting`] filter and the [`Bloom`] filter of its keys, kept in step. Lookups read only the latter.
 ///
@@ -44,8 +45,11 @@ impl CountingPair {
     ///
     /// # Errors
     ///
-    /// [`BuildError`] when the configuration is not possible.
+    /// [`BuildError`] when the configuration is not possible, or says nothing of the capacity.
     pub fn new(config: &Config) -> Result<CountingPair, BuildError> {
+        if config.capacity == 0 {
+            registry::check_room(Counting::ID)?;
+        }
         CountingPair::from_counting(Counting::build(config, &mut [])?)
     }
 
@@ -120,6 +124,10 @@ impl Remove for CountingPair {
 impl Count for CountingPair {
     fn count(&self, hash: u64) -> u64 {
         self.counting.count(hash)
+    }
+
+    fn count_limit(&self) -> u64 {
+        self.counting.count_limit()
     }
 }
 

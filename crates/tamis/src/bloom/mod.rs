@@ -10,7 +10,7 @@
 //! | [`VariableIncrement`] | anywhere, 6-bit counters to which each key adds a step of its own | up to k | 24.73 |
 //! | [`TwoChoice`] | in one of two groups anywhere | up to 2k | 9.64 |
 //! | [`BloomG`] | in two words (or g) of 64 bits | 2 | 9.98 |
-//! | [`Spectral`], [`SpectralMinimal`] | anywhere, 8-bit counters that tell how often a key came | up to k | 76.74 |
+//! | [`CountingMinimal`] | anywhere, 8-bit counters that tell how often a key came | up to k | 76.74 |
 //! | [`SpectralRecurring`] | the same, with a second array for doubtful keys | up to k | 115.1 |
 //! | [`Blocked`] | anywhere in a 512-bit block | 1 | 9.92 |
 //! | [`Balanced`] | anywhere in a 512-bit block that has room, else the whole hash in a list | 2 | 9.84, list 0.4, counts 0.1 |
@@ -26,6 +26,7 @@
 //! intersection.
 
 use crate::bits::fastrange;
+use crate::filter::Insert;
 
 mod algebra;
 mod atomic;
@@ -38,7 +39,7 @@ mod counters;
 mod counting;
 mod counting_pair;
 mod sieve;
-mod spectral;
+mod spectral_recurring;
 mod split_block;
 mod standard;
 mod subsets;
@@ -52,13 +53,31 @@ pub use balanced::Balanced;
 pub use blocked::Blocked;
 pub use bloom_g::BloomG;
 pub use compressed::Compressed;
-pub use counting::Counting;
+pub use counting::{Counting, CountingBy, CountingMinimal, Every, Least, Rule};
 pub use counting_pair::CountingPair;
-pub use spectral::{Spectral, SpectralMinimal, SpectralRecurring};
+pub use spectral_recurring::SpectralRecurring;
 pub use split_block::{Lane, SplitBlock, SplitBlock256, SplitBlock512};
 pub use standard::Bloom;
 pub use two_choice::TwoChoice;
 pub use variable_increment::VariableIncrement;
+
+/// Inserts hashes as they come, a batch at a time, into a filter that never refuses one.
+fn insert_all(filter: &mut impl Insert, hashes: impl IntoIterator<Item = u64>) {
+    let mut hashes = hashes.into_iter();
+    let mut batch = [0; 256];
+    loop {
+        let mut taken = 0;
+        for (slot, hash) in batch.iter_mut().zip(&mut hashes) {
+            *slot = hash;
+            taken += 1;
+        }
+        if taken == 0 {
+            return;
+        }
+        let inserted = filter.insert_batch(&batch[..taken]);
+        debug_assert!(inserted.is_ok(), "a filter of this kind refuses no key");
+    }
+}
 
 /// The places in `0..range` that a key is given, one after another: the probes of every filter of the family that lets
 /// a key's bits lie anywhere.
@@ -100,4 +119,38 @@ pub(crate) fn draws(hash: u64, range: u64, k: u32) -> impl Iterator<Item = (u64,
 fn remix(state: u64) -> u64 {
     let y = state.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     y ^ (y >> 32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bits::mix64;
+    use crate::{Config, Hashing, Keyed, Kind};
+
+    fn bytes<F: Kind>(filter: F, config: &Config) -> Vec<u8> {
+        let keyed = Keyed::from_filter(filter, Hashing::default(), config);
+        keyed.unwrap().to_bytes()
+    }
+
+    fn extends<F: Kind + Extend<u64>>() {
+        let config = Config::new(1000);
+        for n in [0, 1, 255, 256, 257, 1000] {
+            let mut hashes: Vec<u64> = (0..n).map(mix64).collect();
+            let mut filter = F::build(&config, &mut []).unwrap();
+            filter.extend(hashes.iter().copied());
+            assert_eq!(filter.len(), n);
+            let built = F::build(&config, &mut hashes).unwrap();
+            assert!(bytes(filter, &config) == bytes(built, &config), "{n}");
+        }
+    }
+
+    #[test]
+    fn to_extend_a_filter_is_to_insert() {
+        extends::<Bloom>();
+        extends::<Blocked>();
+        extends::<SplitBlock256>();
+        extends::<SplitBlock512>();
+        extends::<Counting>();
+        extends::<CountingMinimal>();
+    }
 }

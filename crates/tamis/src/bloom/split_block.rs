@@ -47,8 +47,8 @@
 use std::ops::{BitAnd, BitOr, Not};
 
 use crate::bits::fastrange;
-use crate::bloom::BitWords;
 use crate::bloom::blocked::halve_blocks;
+use crate::bloom::{BitWords, insert_all};
 use crate::buf::{Buf, Word};
 use crate::config::Config;
 use crate::error::{BuildError, BuildErrorKind, DecodeError, Full, MergeError};
@@ -336,6 +336,13 @@ impl<L: Lane> Merge for SplitBlock<L> {
         }
         self.len = self.len.saturating_add(other.len);
         Ok(())
+    }
+}
+
+impl<L: Lane> Extend<u64> for SplitBlock<L> {
+    /// Inserts every hash; none is refused.
+    fn extend<I: IntoIterator<Item = u64>>(&mut self, hashes: I) {
+        insert_all(self, hashes);
     }
 }
 

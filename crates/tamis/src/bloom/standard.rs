@@ -41,7 +41,7 @@
 
 use crate::bits::{fastrange, fastrange_by_halves};
 use crate::bloom::sieve::{self, Cells};
-use crate::bloom::{BitWords, positions, remix};
+use crate::bloom::{BitWords, insert_all, positions, remix};
 use crate::buf::Buf;
 use crate::config::{Config, Param};
 use crate::error::{BuildError, BuildErrorKind, DecodeError, Full, MergeError, NoMemory};
@@ -318,6 +318,23 @@ impl Merge for Bloom {
         }
         self.len = self.len.saturating_add(other.len);
         Ok(())
+    }
+}
+
+impl Extend<u64> for Bloom {
+    /// Inserts every hash; none is refused.
+    ///
+    /// ```
+    /// use tamis::{Bloom, Config, Filter, Hashing, Kind};
+    ///
+    /// let hashing = Hashing::default();
+    /// let mut filter = Bloom::build(&Config::new(1000), &mut [])?;
+    /// filter.extend((0..1000).map(|id| hashing.hash(&id)));
+    /// assert!((0..1000).all(|id| filter.contains(hashing.hash(&id))));
+    /// # Ok::<(), tamis::BuildError>(())
+    /// ```
+    fn extend<I: IntoIterator<Item = u64>>(&mut self, hashes: I) {
+        insert_all(self, hashes);
     }
 }
 

@@ -26,7 +26,7 @@
 //! # A counter that is full
 //!
 //! As in [`Counting`](crate::Counting), the greatest value accepts every key and is never changed again. At capacity
-//! 2.2·10⁻⁸ of the counters are so at 1 % ([`math::vi_counting_overflow`]), more if keys are inserted often. Where
+//! 2.2·10⁻⁸ of the counters are so at 1 % (`math::vi_counting_overflow`), more if keys are inserted often. Where
 //! counters of the usual width would saturate more often than 10⁻⁷, at rates near one half, they are a bit wider.
 //!
 //! # Cost

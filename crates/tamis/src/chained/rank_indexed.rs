@@ -634,8 +634,8 @@ impl Kind for RankIndexed {
 
     fn build(config: &Config, hashes: &mut [u64]) -> Result<RankIndexed, BuildError> {
         let (keys, fpr) = config.check::<RankIndexed>(hashes)?;
-        let needed = math::quotient_remainder_bits(fpr, 1.0);
-        let least = math::quotient_fpr(1.0, *BITS.end() as u32);
+        let needed = math::chain_remainder_bits(fpr, 1.0);
+        let least = math::chain_fpr(1.0, *BITS.end() as u32);
         let bits = config.bits::<RankIndexed>(BITS, needed, least)?;
         let mut filter = RankIndexed::with_bits(keys, bits)?;
         filter.insert_batch(hashes)?;

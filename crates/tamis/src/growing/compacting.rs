@@ -25,7 +25,7 @@
 //!
 //! Slice i, active or sealed, has the share ε·0.15·0.85ⁱ of the rate asked for, and the shares sum to ε, however many
 //! slices follow. A run errs where the F of an absent key is that of a member, 2⁻ʳ, or where its w bits agree, 2⁻ʷ; both
-//! are within the share ([`math::compacting_widths`]). The active part errs in the first way only. At 1 % the first slice
+//! are within the share (`math::compacting_widths`). The active part errs in the first way only. At 1 % the first slice
 //! has r = 11 and w = 10, the tenth r = 14 and w = 12.
 //!
 //! # Insert

@@ -27,8 +27,8 @@
 //! of keys for each bucket *of the first level*. A bucket that keeps A and B apart has four states, and when both are
 //! half full all four are equally likely: two bits, without redundancy. So the bits grow by the very factor by which the
 //! keys do, and nothing is gained. A fold into one bit (A *or* B) does save half; its fill is ¾ and its rate ¾ᵏ instead of
-//! ½ᵏ: 35.9 % for all levels at k = 7 and f = 3 ([`math::or_folded_fpr`]) where two bits give 6.08 %
-//! ([`math::folded_fpr`]).
+//! ½ᵏ: 35.9 % for all levels at k = 7 and f = 3 (`math::or_folded_fpr`) where two bits give 6.08 %
+//! (`math::folded_fpr`).
 //!
 //! No other encoding can do better, because no filter can: n keys at rate ε need n·log₂(1/ε) bits. The best Bloom filter
 //! has 1.4427 times that, so in its bits any design at all holds at most 1.4427 times its keys at the same rate. At 1 %
@@ -37,7 +37,7 @@
 //! measured rate.
 //!
 //! Each of the 2f + 2 sides errs by itself, so for a rate ε all together every one gets 1 − (1 − ε)^(1/(2f+2)): 13.90 bits
-//! per key at 1 % and f = 3 ([`math::folded_bits_per_key`]), against 9.59 of one Bloom filter that is sized in advance.
+//! per key at 1 % and f = 3 (`math::folded_bits_per_key`), against 9.59 of one Bloom filter that is sized in advance.
 //!
 //! # What would come nearest to the claim
 //!
@@ -55,6 +55,9 @@
 //! To compare it. Its one merit is that memory is taken in steps that halve, so that a filter filled to a quarter has
 //! taken half of it; [`Scalable`](crate::Scalable) grows without a limit, and [`Bloom`](crate::Bloom) is smaller.
 //!
+//! It does not merge. Side united with side, each would hold up to twice its keys, and every side errs by itself: two
+//! filters that are half full would err at 9.6 % where 1 % was asked for.
+//!
 //! # Bibliography
 //!
 //! - Singh, Garg, Kaur, Batra, Kumar, Choo, *Fuzzy-folded Bloom filter-as-a-service for big data storage in the cloud*,
@@ -64,14 +67,12 @@
 use crate::bloom::positions;
 use crate::buf::Buf;
 use crate::config::{Config, Param};
-use crate::error::{
-    BuildError, BuildErrorKind, DecodeError, Full, FullKind, MergeError, MergeErrorKind,
-};
-use crate::filter::{Filter, Insert, Kind, Merge};
+use crate::error::{BuildError, BuildErrorKind, DecodeError, Full, FullKind};
+use crate::filter::{Filter, Insert, Kind};
 use crate::format::{Decoder, Encoder};
 use crate::{math, simd};
 
-/// A Bloom filter that folds pairs of filters into levels as it fills, up to a set number. Insert, merge.
+/// A Bloom filter that folds pairs of filters into levels as it fills, up to a set number. Insert.
 ///
 /// ```
 /// use tamis::{Config, Filter, Folded, Keyed};
@@ -280,45 +281,6 @@ impl Insert for Folded {
     }
 }
 
-impl Merge for Folded {
-    /// Unites side with side and level with level. Sides may be fuller than they are filled by insertions; `fpr` tells
-    /// what that costs.
-    fn merge(&mut self, other: &Folded) -> Result<(), MergeError> {
-        let (ours, theirs) = (&self.shape, &other.shape);
-        MergeError::unless_equal("buckets", ours.buckets, theirs.buckets)?;
-        MergeError::unless_equal("k", u64::from(ours.k), u64::from(theirs.k))?;
-        MergeError::unless_equal("folds", u64::from(ours.folds), u64::from(theirs.folds))?;
-        MergeError::unless_equal("side", ours.side, theirs.side)?;
-        let more = other.levels.len().saturating_sub(self.levels.len());
-        let keys = self.len();
-        let refused = |bytes| MergeErrorKind::Full(Full::new(FullKind::Memory(bytes), keys));
-        let memory = (more * size_of::<Level>()) as u64;
-        let reserved = self.levels.try_reserve_exact(more);
-        reserved.map_err(|_| refused(memory))?;
-        let mut deeper = Vec::new();
-        deeper
-            .try_reserve_exact(more)
-            .map_err(|_| refused(memory))?;
-        for level in &other.levels[other.levels.len() - more..] {
-            let words = level.words.try_clone();
-            deeper.push(Level {
-                words: words.map_err(|e| refused(e.bytes))?,
-                keys: level.keys,
-            });
-        }
-        for (ours, theirs) in self.levels.iter_mut().zip(&other.levels) {
-            for (ours, theirs) in ours.words.make_mut().iter_mut().zip(&*theirs.words) {
-                *ours |= theirs;
-            }
-            for (ours, theirs) in ours.keys.iter_mut().zip(theirs.keys) {
-                *ours = ours.saturating_add(theirs);
-            }
-        }
-        self.levels.append(&mut deeper);
-        Ok(())
-    }
-}
-
 impl Kind for Folded {
     const ID: u16 = 24;
     const NAME: &'static str = "folded";
@@ -408,7 +370,9 @@ impl Kind for Folded {
             let [a, b] = keys;
             // A side is filled before the next is begun, and a level is begun with a key.
             let begun = a > 0 || level == 0;
-            if !begun || a < side && (b > 0 || !newest) || b < side && !newest {
+            let in_order = a == side || newest && a < side && b == 0;
+            let filled = b == side || newest && b < side;
+            if !begun || !in_order || !filled {
                 let expected = format!("sides filled one after the other, of {side} keys each");
                 return Err(DecodeError::invalid("a level's keys", a, expected));
             }
@@ -425,10 +389,6 @@ impl Kind for Folded {
 
     fn as_insert(&mut self) -> Option<&mut dyn Insert> {
         Some(self)
-    }
-
-    fn try_merge(&mut self, other: &Folded) -> Option<Result<(), MergeError>> {
-        Some(self.merge(other))
     }
 }
 

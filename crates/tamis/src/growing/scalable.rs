@@ -24,7 +24,7 @@
 //! # The shares
 //!
 //! With `ratio` r slice i gets ε(1 − r)rⁱ; with `ratio=square` ε·6/(π(i + 1))². Bits per key at ε = 1 % and s = 2, all
-//! slices full ([`math::scalable_bits_per_key`]):
+//! slices full (`math::scalable_bits_per_key`):
 //!
 //! | | 1 slice | 10 slices | 20 slices |
 //! |---|---|---|---|
@@ -37,8 +37,8 @@
 //!
 //! `slice=bloom_g` makes each slice a [`BloomG`]: the bits of a key lie in two lines of 512 bits, so that a lookup reads at
 //! most two lines a slice where it reads up to 12 of the tenth [`Bloom`] at 1 %. A slice has the fewest words whose exact
-//! rate ([`math::bloom_g_fpr`]) at its number of keys is within its share, so that number is the load at which the share
-//! is used up, but for the keys of the last word ([`math::bloom_g_capacity`]). At 1 % and r = 0.85 it takes 13.75 bits per
+//! rate (`math::bloom_g_fpr`) at its number of keys is within its share, so that number is the load at which the share
+//! is used up, but for the keys of the last word (`math::bloom_g_capacity`). At 1 % and r = 0.85 it takes 13.75 bits per
 //! key in the first slice and 16.61 after ten, 2 % more than Bloom filters. Insertions gain by it. Lookups need not: most
 //! slices do not hold the key, a [`Bloom`] says so after two probes, and here a word's bits must all be drawn first.
 //!

@@ -44,6 +44,12 @@ pub fn blocked_size(fpr: f64, block_bits: u32) -> Option<(f64, u32)> {
 /// `sum_c Poisson(c; 8 w / bits_per_key) (1 - (1 - 1/w)^c)^8` with eight lanes
 /// of `w = lane_bits` bits and one bit set in each (Apache Parquet format;
 /// 32 gives its 256-bit blocks, 64 blocks of a whole cache line).
+///
+/// ```
+/// use tamis::math::split_block_fpr;
+///
+/// assert!((split_block_fpr(10.0, 32) - 0.01265).abs() < 0.00001);
+/// ```
 pub fn split_block_fpr(bits_per_key: f64, lane_bits: u32) -> f64 {
     sectorised_fpr(bits_per_key, 8, lane_bits, 1)
 }
@@ -53,6 +59,13 @@ pub fn split_block_fpr(bits_per_key: f64, lane_bits: u32) -> f64 {
 /// Solves [`split_block_fpr`] by bisection. `None` unless `0 < fpr < 1`, or
 /// when 2^20 bits per key are not enough. Below 1e-4 the answer passes 1.9
 /// times the lower bound and another filter serves better.
+///
+/// ```
+/// use tamis::math::split_block_bits_per_key;
+///
+/// let bits = split_block_bits_per_key(0.01, 64).expect("a rate between 0 and 1");
+/// assert!((bits - 10.10).abs() < 0.01);
+/// ```
 pub fn split_block_bits_per_key(fpr: f64, lane_bits: u32) -> Option<f64> {
     if !is_rate(fpr) {
         return None;
@@ -68,12 +81,7 @@ pub fn split_block_bits_per_key(fpr: f64, lane_bits: u32) -> Option<f64> {
 /// `bits_per_sector` bits in every one of them:
 /// `sum_c Poisson(c; s w / bits_per_key) (1 - (1 - 1/w)^(c b))^(b s)`
 /// (Lang, Neumann, Kemper, Boncz 2019). One sector is a blocked filter.
-pub fn sectorised_fpr(
-    bits_per_key: f64,
-    sectors: u32,
-    word_bits: u32,
-    bits_per_sector: u32,
-) -> f64 {
+fn sectorised_fpr(bits_per_key: f64, sectors: u32, word_bits: u32, bits_per_sector: u32) -> f64 {
     let (s, w, b) = (
         f64::from(sectors),
         f64::from(word_bits),
@@ -109,7 +117,7 @@ fn tabulated(f: impl Fn(f64) -> f64) -> impl Fn(f64) -> f64 {
 /// Least over `bits_per_sector` from 1 to `24 / sectors` (at least 1) of the
 /// size at which [`sectorised_fpr`] is `fpr`. `None` unless `0 < fpr < 1`, or
 /// when 2^20 bits per key are not enough.
-pub fn sectorised_size(fpr: f64, sectors: u32, word_bits: u32) -> Option<(f64, u32)> {
+fn sectorised_size(fpr: f64, sectors: u32, word_bits: u32) -> Option<(f64, u32)> {
     if !is_rate(fpr) || sectors == 0 || word_bits == 0 {
         return None;
     }

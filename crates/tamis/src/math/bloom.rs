@@ -1,7 +1,7 @@
 //! Bloom filters whose probes may fall anywhere, and what their bits tell.
 
 use super::probability::Law;
-use super::{fingerprint_fpr, is_rate, least_size_near, ln_1m_exp, lower_bound_bits_per_key};
+use super::{is_rate, least_size_near, ln_1m_exp, lower_bound_bits_per_key};
 use std::f64::consts::LN_2;
 
 /// Most probes per key that the sizing functions consider.
@@ -18,6 +18,12 @@ const EXACT_MAX_K: u32 = 64;
 /// `log2(1 / fpr) / ln 2`, that is 1.4427 times the lower bound, at
 /// `k = log2(1 / fpr)` (Bloom 1970). Schedules of many filters are compared
 /// by it because it has no steps; a filter that is built uses [`bloom_size`].
+///
+/// ```
+/// use tamis::math::bloom_bits_per_key;
+///
+/// assert!((bloom_bits_per_key(0.01) - 9.585).abs() < 0.001);
+/// ```
 pub fn bloom_bits_per_key(fpr: f64) -> f64 {
     lower_bound_bits_per_key(fpr) / LN_2
 }
@@ -35,9 +41,17 @@ pub(super) fn fill(bins: f64, throws: f64) -> f64 {
 
 /// False-positive rate of a Bloom filter.
 ///
-/// [`bloom_fpr_exact`] below 4096 bits, where the usual formula is up to ten
-/// percent too low, and [`bloom_fpr_asymptotic`] from there on. An empty
+/// The exact sum below 4096 bits, where the usual formula is up to ten percent
+/// too low, and that formula, `(1 - (1 - 1/bits)^(k keys))^k`, from there on. An empty
 /// filter gives 0; no bits or no probes give 1.
+///
+/// ```
+/// use tamis::math::bloom_fpr;
+///
+/// // Ten bits a key, and what twice the keys do to it.
+/// assert!((bloom_fpr(10_000_000, 1_000_000, 7) - 0.0082).abs() < 0.0001);
+/// assert!((bloom_fpr(10_000_000, 2_000_000, 7) - 0.138).abs() < 0.001);
+/// ```
 pub fn bloom_fpr(bits: u64, keys: u64, k: u32) -> f64 {
     if bits < EXACT_BELOW_BITS {
         bloom_fpr_exact(bits, keys, k)
@@ -168,8 +182,15 @@ pub fn bloom_bits_per_key_at(fpr: f64, k: u32) -> f64 {
 /// Bits and probes of the smallest Bloom filter for `keys` at rate `fpr`.
 ///
 /// Of k = 1..=32, the one that needs the least `keys * -k / ln(1 - fpr^(1/k))`,
-/// ties to the smaller k; its size is [`bloom_bits`]. `None` unless
+/// ties to the smaller k. `None` unless
 /// `0 < fpr < 1` and there are at most 2^63 bits.
+///
+/// ```
+/// use tamis::math::bloom_size;
+///
+/// let (bits, k) = bloom_size(1_000_000, 0.001).expect("a rate between 0 and 1");
+/// assert_eq!((bits / 8 / 1000, k), (1797, 10), "1.8 megabytes");
+/// ```
 pub fn bloom_size(keys: u64, fpr: f64) -> Option<(u64, u32)> {
     let needed = |k: u32| (keys as f64 * bloom_bits_per_key_at(fpr, k)).ceil();
     let k = (1..=MAX_K).min_by(|&a, &b| needed(a).total_cmp(&needed(b)))?;
@@ -223,6 +244,13 @@ pub(super) fn least_count(start: u64, enough: impl Fn(u64) -> bool) -> Option<u6
 /// maximum-likelihood estimate of Papapetrou, Siberski, Nejdl 2010).
 /// Infinite when every bit is set, which a report should call "unbounded".
 /// `NaN` when there are no bits or no probes, or more ones than bits.
+///
+/// ```
+/// use tamis::math::bloom_estimate;
+///
+/// // Half of the bits are set.
+/// assert!((bloom_estimate(1 << 20, 1 << 19, 7) / 103_832.0 - 1.0).abs() < 0.001);
+/// ```
 pub fn bloom_estimate(bits: u64, ones: u64, k: u32) -> f64 {
     if bits == 0 || k == 0 || ones > bits {
         return f64::NAN;
@@ -596,13 +624,6 @@ pub fn attenuated_fpr(fills: &[f64], k: u32) -> f64 {
         .map(|fill| (-fill.powf(f64::from(k))).ln_1p())
         .sum();
     -all_silent.exp_m1()
-}
-
-/// False-positive rate of a sorted set of `prefix_bits`-bit hash prefixes.
-///
-/// `keys * 2^-prefix_bits`, the union bound, at most 1.
-pub fn prefix_set_fpr(keys: u64, prefix_bits: u32) -> f64 {
-    (keys as f64 * fingerprint_fpr(prefix_bits)).min(1.0)
 }
 
 #[cfg(test)]

@@ -1,30 +1,28 @@
 //! Filters that count in order to delete, and tables that can be listed.
 
 use super::bloom::least_count;
-use super::probability::{Law, poisson_tail};
+use super::probability::{poisson_pmf, poisson_tail};
 use super::{
     any_match, fingerprint_fpr, is_rate, least_size, least_size_over, lower_bound_bits_per_key,
 };
-use std::f64::consts::{E, LN_2};
 
 /// Chance that one cell of a counting Bloom filter passes its greatest value.
 ///
 /// `P[Poisson(mean) >= 2^counter_bits]` with `mean = k keys / cells`, which is
 /// ln 2 at half fill (Fan, Cao, Almeida, Broder 2000). For distinct keys: one
 /// key inserted often enough saturates its cells at any width.
+///
+/// ```
+/// use tamis::math::counting_overflow;
+///
+/// // Four bits are enough for a filter that is half full.
+/// assert!(counting_overflow(0.69, 4) < 1e-16);
+/// ```
 pub fn counting_overflow(mean: f64, counter_bits: u32) -> f64 {
     match 1u64.checked_shl(counter_bits) {
         Some(limit) => poisson_tail(limit, mean),
         None => 0.0,
     }
-}
-
-/// The usual upper bound on [`counting_overflow`] at half fill.
-///
-/// `(e ln 2 / j)^j` with `j = 2^counter_bits` (Fan et al. 2000).
-pub fn counting_overflow_bound(counter_bits: u32) -> f64 {
-    let limit = 2f64.powi(counter_bits.min(1000) as i32);
-    (E * LN_2 / limit).powf(limit).min(1.0)
 }
 
 /// False-positive rate of a variable-increment counting Bloom filter.
@@ -168,7 +166,7 @@ pub fn vi_counting_overflow(mean: f64, counter_bits: u32, increments: u32) -> f6
             let too_big = (2 * l - 1).saturating_sub(room.max(l - 1));
             passed += share * too_big as f64 / l as f64;
         }
-        let weight = super::poisson_pmf(count, mean);
+        let weight = poisson_pmf(count, mean);
         overflow += weight * passed;
         if count as f64 > mean && weight <= 1e-18 * overflow {
             return overflow.min(1.0);
@@ -232,8 +230,15 @@ pub fn iblt_cells_per_key(k: u32) -> f64 {
 /// Simulated: 4.0 cells a key up to 10 keys and 48 at least, 2.5 for 30 and
 /// 1.8 for 100 keys with k = 5; 1.51 for 300 and 1.4 from 1000 keys on with
 /// k = 4; between these in proportion to the logarithm of the keys. Few keys
-/// need more than [`iblt_cells_per_key`], since two that share all their cells
+/// need more than `iblt_cells_per_key`, since two that share all their cells
 /// cannot be told apart. `u64::MAX` cells where more would be needed.
+///
+/// ```
+/// use tamis::math::iblt_size;
+///
+/// // To list up to a hundred differences.
+/// assert_eq!(iblt_size(100), (180, 5));
+/// ```
 pub fn iblt_size(keys: u64) -> (u64, u32) {
     const TABLE: [(f64, f64); 5] = [
         (10.0, 4.0),
@@ -277,22 +282,11 @@ pub fn bucket_capacity(mean: f64, overflow: f64) -> Option<u64> {
     Some(high)
 }
 
-/// Mean of a Poisson law truncated at `cap`, and what lies above it.
-///
-/// Returns `(E[min(X, cap)], E[(X - cap)+])`, the stored and the spilled keys
-/// of a bucket of `cap` slots.
-pub(super) fn kept_and_spilled(mean: f64, cap: f64) -> (f64, f64) {
-    let law = Law::Poisson { mean };
-    (
-        law.expect(|c| c.min(cap)),
-        law.expect(|c| (c - cap).max(0.0)),
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::{bloom_size, prints};
     use super::*;
+    use std::f64::consts::LN_2;
 
     const EIGHT: f64 = 1.0 / 256.0;
 
@@ -301,10 +295,8 @@ mod tests {
         prints(counting_overflow(LN_2, 4), "7.1e-17");
         prints(counting_overflow(LN_2, 3), "7.2e-7");
         prints(counting_overflow(LN_2, 2), "5.6e-3");
-        prints(counting_overflow_bound(4), "1.37e-15");
         assert_eq!(counting_overflow(1.0, 64), 0.0);
         assert!(counting_overflow(f64::NAN, 4).is_nan());
-        assert_eq!(counting_overflow_bound(u32::MAX), 0.0);
     }
 
     #[test]

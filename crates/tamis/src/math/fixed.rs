@@ -3,6 +3,12 @@
 /// False-positive rate of a filter that compares one fingerprint.
 ///
 /// `2^-bits`, at any load: the rate of xor, fuse, ribbon and retrieval filters.
+///
+/// ```
+/// use tamis::math::fingerprint_fpr;
+///
+/// assert_eq!(fingerprint_fpr(8), 1.0 / 256.0);
+/// ```
 pub fn fingerprint_fpr(bits: u32) -> f64 {
     2f64.powi(-(bits.min(1100) as i32))
 }

@@ -334,14 +334,6 @@ pub fn sliding_lower_bound(fpr: f64, window_over_slack: f64) -> f64 {
     bits + window_over_slack.log2().max(bits.log2())
 }
 
-/// Bits per window key of a quotient table with generation stamps.
-///
-/// `(remainder_bits + 2.125 + ceil(log2(2 generations))) / load`.
-pub fn sliding_table_bits_per_key(remainder_bits: u32, generations: u32, load: f64) -> f64 {
-    let stamp = (2.0 * f64::from(generations)).log2().ceil();
-    (f64::from(remainder_bits) + 2.125 + stamp) / load
-}
-
 /// False-positive rate of a folded Bloom filter with all sides full.
 ///
 /// `1 - (1 - 2^-hashes)^(2 folds + 2)`: every fold keeps both its filters
@@ -371,56 +363,6 @@ pub fn or_folded_fpr(hashes: u32, folds: u32) -> f64 {
 pub fn folded_bits_per_key(fpr: f64, folds: u32) -> f64 {
     let sides = folds.saturating_mul(2).saturating_add(2);
     bloom_bits_per_key(share_of_fpr(fpr, sides))
-}
-
-/// Keys held after `folds` folds, over those of the unfolded array.
-///
-/// `2 - 2^-folds`, and the bits grow by the same factor, so that nothing is
-/// gained per bit (Singh et al. 2018 count buckets).
-pub fn folded_growth(folds: u32) -> f64 {
-    2.0 - fingerprint_fpr(folds)
-}
-
-/// False-positive rate of an InfiniFilter of fixed slot width.
-///
-/// `load (X + 2) 2^-(F + 1)` after X expansions from F-bit fingerprints: half
-/// the keys have F bits, a quarter F - 1, and so on (Dayan, Bercea, Reviriego,
-/// Pagh 2023). At most 1.
-pub fn infini_fpr(fingerprint_bits: u32, load: f64, expansions: u32) -> f64 {
-    let ages = f64::from(expansions) + 2.0;
-    (load * ages * fingerprint_fpr(fingerprint_bits) / 2.0).min(1.0)
-}
-
-/// Fingerprint bits of generation `generation` in a widening InfiniFilter.
-///
-/// `F + ceil(2 log2(generation + 1))`, the schedule whose errors converge
-/// (Pagh, Segev, Wieder 2013).
-pub fn infini_widening_bits(fingerprint_bits: u32, generation: u32) -> u32 {
-    let extra = (2.0 * (f64::from(generation) + 1.0).log2()).ceil();
-    fingerprint_bits.saturating_add(extra as u32)
-}
-
-/// False-positive rate of a widening InfiniFilter after `expansions`.
-///
-/// `load 2^-F (1 + sum_{j=1..X} 2^-(w_j + 1))`, generation j having `F + w_j`
-/// bits ([`infini_widening_bits`]): its share of the keys halves with every
-/// later expansion just as its match rate doubles. At most
-/// `load 2^-F (1 + sum 1 / (2 (j + 1)^2))`, hence below `1.3225 load 2^-F`
-/// for ever.
-pub fn infini_widening_fpr(fingerprint_bits: u32, load: f64, expansions: u32) -> f64 {
-    // Generations past 2^16 add less than one part in 10^5 together.
-    let later: f64 = (1..=expansions.min(1 << 16))
-        .map(|j| fingerprint_fpr(infini_widening_bits(1, j)))
-        .sum();
-    (load * fingerprint_fpr(fingerprint_bits) * (1.0 + later)).min(1.0)
-}
-
-/// Upper bound on the false-positive rate of a taffy cuckoo filter.
-///
-/// `8 load 2^-10`: two buckets of four slots, ten fingerprint bits, whatever
-/// the number of doublings (Apple 2022).
-pub fn taffy_fpr_bound(load: f64) -> f64 {
-    8.0 * load / 1024.0
 }
 
 /// Whether `bits` can hold `keys` at `fpr` at all.
@@ -553,7 +495,6 @@ mod tests {
         prints(run_fpr([0.5, 0.5, 0.5], 2), "0.375");
         prints(sliding_lower_bound(0.01, 4.0), "9.38");
         prints(sliding_lower_bound(EIGHT, 8.0), "11");
-        prints(sliding_table_bits_per_key(8, 4, 0.9), "14.58");
         assert!(generations_bits_per_key(0.01, 0).is_infinite());
         assert!(apbf_fpr(0, 3).is_nan() && apbf_bits_per_key(3, 0).is_nan());
     }
@@ -581,33 +522,7 @@ mod tests {
         prints(100.0 * or_folded_fpr(7, 3), "35.95");
         prints(folded_bits_per_key(0.01, 3), "13.90");
         prints(7.0 / LN_2, "10.10");
-        for (folds, growth) in [(1, "1.5"), (2, "1.75"), (3, "1.875"), (4, "1.9375")] {
-            prints(folded_growth(folds), growth);
-        }
         assert_eq!(or_folded_fpr(0, 3), 1.0);
-    }
-
-    #[test]
-    fn expandable_rates_match_the_table() {
-        for (x, percent) in [(0, "0.078"), (10, "0.47"), (20, "0.86")] {
-            prints(100.0 * infini_fpr(10, 0.8, x), percent);
-        }
-        // The printed widening figures leave out the rounding up of the width;
-        // real slots have whole bits and therefore do a little better.
-        let smooth = |x: u32| {
-            let later = (1..=x).map(|j| 0.5 / f64::from(j + 1).powi(2));
-            (1.0 + later.sum::<f64>()) / 256.0
-        };
-        for (x, printed) in [(0, "0.391"), (5, "0.487"), (20, "0.508")] {
-            prints(100.0 * smooth(x), printed);
-            assert!(infini_widening_fpr(8, 1.0, x) <= smooth(x));
-        }
-        for (x, whole) in [(0, "0.3906"), (5, "0.4730"), (20, "0.4894")] {
-            prints(100.0 * infini_widening_fpr(8, 1.0, x), whole);
-        }
-        assert!(infini_widening_fpr(8, 0.8, 14) <= 0.0042);
-        assert!(infini_widening_fpr(0, 0.7, u32::MAX) <= 0.7 * 1.3225);
-        prints(100.0 * taffy_fpr_bound(0.9), "0.70");
     }
 
     #[test]

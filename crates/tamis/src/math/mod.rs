@@ -1,63 +1,70 @@
-//! Every size and false-positive formula of the filters, once.
+//! The formulas by which filters are sized: how large a filter must be for a rate, and which rate a size gives.
 //!
-//! A filter, its sizing, its tests and its documentation must agree on one
-//! number, so all of them call the functions below and none keeps a formula of
-//! its own.
+//! ```
+//! use tamis::math;
 //!
-//! # Conventions
+//! // A million keys at 1 %: a Bloom filter, and the least that any filter can take.
+//! let (bits, k) = math::bloom_size(1_000_000, 0.01).expect("a rate between 0 and 1");
+//! assert_eq!(k, 7);
+//! assert!((bits as f64 / 1e6 - 9.59).abs() < 0.01);
+//! assert!((math::lower_bound_bits_per_key(0.01) - 6.64).abs() < 0.01);
+//! ```
+//!
+//! [`advise`](crate::advise) sizes all kinds. These are for estimates by hand, of the kinds that are chosen most often.
 //!
 //! * A rate (`fpr`, `load`) is a fraction: one percent is `0.01`.
-//! * Counts of keys, bits, words and slots are `u64`; ratios such as bits per
-//!   key are `f64`. Nothing here depends on the width of a pointer.
-//! * No function panics or runs for long, whatever its arguments. An argument
-//!   outside the domain gives `NaN` from a function that returns `f64`, and
-//!   `None` from one that returns an `Option`. A filter with no bits or no
-//!   probes answers yes to everything: its rate is `1.0`.
-//! * A solver returns the side of the answer that keeps the promise: the rate
-//!   at the returned size is at most the rate asked for.
-//!
-//! # Arrangement
-//!
-//! | file | filters |
-//! |---|---|
-//! | `probability` | Poisson and binomial laws, tails, test intervals |
-//! | `bloom` | Bloom, Bloom-g, two-choice, estimates of set size |
-//! | `blocked` | blocked, split-block, sectorised, balanced |
-//! | `counting` | counting, variable-increment, d-left, invertible tables |
-//! | `growing` | compressed, scalable, compacting, sliding, folded, expandable |
-//! | `tables` | cuckoo, Morton, quotient, vector quotient, prefix, Cleary |
-//! | `tinyset` | TinySet |
-//! | `fixed` | xor, binary fuse, ribbon, Golomb |
+//! * Counts of keys, bits, words and slots are `u64`; ratios such as bits per key are `f64`. Nothing here depends on the
+//!   width of a pointer.
+//! * No function panics or runs for long, whatever its arguments. An argument outside the domain gives `NaN` from a
+//!   function that returns `f64`, and `None` from one that returns an `Option`. A filter with no bits or no probes answers
+//!   yes to everything: its rate is `1.0`.
+//! * A solver returns the side of the answer that keeps the promise: the rate at the returned size is at most the rate
+//!   asked for.
 
-mod blocked;
-mod bloom;
-mod counting;
-mod fixed;
-mod growing;
-mod probability;
-mod tables;
-mod tinyset;
+// A filter, its sizing, its tests and its documentation must agree on one number, so all of them call these functions,
+// and none keeps a formula of its own. Those that only this crate and its tests call are not public.
+pub(crate) mod blocked;
+pub(crate) mod bloom;
+pub(crate) mod counting;
+pub(crate) mod fixed;
+pub(crate) mod growing;
+pub(crate) mod probability;
+pub(crate) mod tables;
+pub(crate) mod tinyset;
 
-pub use blocked::*;
-pub use bloom::*;
-pub use counting::*;
-pub use fixed::*;
-pub use growing::*;
-pub use probability::{binomial_interval, binomial_pmf, poisson_pmf, poisson_tail};
-pub use tables::*;
-pub use tinyset::*;
+pub use blocked::{split_block_bits_per_key, split_block_fpr};
+pub use bloom::{bloom_bits_per_key, bloom_estimate, bloom_fpr, bloom_size};
+pub use counting::{counting_overflow, iblt_size};
+pub use fixed::fingerprint_fpr;
+pub use tables::{cuckoo_bits_per_key, cuckoo_fingerprint_bits, cuckoo_fpr};
+
+pub(crate) use blocked::*;
+pub(crate) use bloom::*;
+pub(crate) use counting::*;
+pub(crate) use fixed::*;
+pub(crate) use growing::*;
+pub(crate) use tables::*;
+pub(crate) use tinyset::*;
+#[cfg(test)]
+pub(crate) use {probability::binomial_interval, probability::poisson_tail};
 
 /// The most bits per key any solver here will answer with.
 ///
 /// A block of fixed size has an error floor that falls only in proportion to
 /// the space, so a small enough rate would otherwise be "met" at 10^100 bits.
-pub const MAX_BITS_PER_KEY: f64 = 1_048_576.0;
+const MAX_BITS_PER_KEY: f64 = 1_048_576.0;
 
 /// Fewest bits per key that any filter of a known set can use.
 ///
 /// `log2(1 / fpr)`, in bits. No design goes below it over a large universe
 /// (Carter, Floyd, Gill, Markowsky, Wegman 1978). `NaN` unless
 /// `0 < fpr <= 1`.
+///
+/// ```
+/// use tamis::math::lower_bound_bits_per_key;
+///
+/// assert_eq!(lower_bound_bits_per_key(1.0 / 256.0), 8.0);
+/// ```
 pub fn lower_bound_bits_per_key(fpr: f64) -> f64 {
     if fpr > 0.0 && fpr <= 1.0 {
         -fpr.log2() + 0.0
@@ -70,6 +77,12 @@ pub fn lower_bound_bits_per_key(fpr: f64) -> f64 {
 ///
 /// `keys / 2^64`: an absent key whose whole hash equals that of a member is
 /// accepted by any filter that sees only the hash.
+///
+/// ```
+/// use tamis::math::hash_floor;
+///
+/// assert!(hash_floor(1_000_000_000) < 1e-10);
+/// ```
 pub fn hash_floor(keys: u64) -> f64 {
     keys as f64 * 2f64.powi(-64)
 }
@@ -78,24 +91,15 @@ pub fn hash_floor(keys: u64) -> f64 {
 ///
 /// True when `fpr < 16 * keys / 2^64`: the floor would then take more than a
 /// sixteenth of the error the caller asked for. `NaN` is refused as well.
+///
+/// ```
+/// use tamis::math::hash_is_too_short;
+///
+/// assert!(!hash_is_too_short(1_000_000_000, 1e-9));
+/// assert!(hash_is_too_short(1_000_000_000, 1e-10));
+/// ```
 pub fn hash_is_too_short(keys: u64, fpr: f64) -> bool {
     fpr.is_nan() || fpr < 16.0 * hash_floor(keys)
-}
-
-/// Error floor of a filter over hashes of `hash_bits` bits.
-///
-/// `1 - (1 - 2^-hash_bits)^keys`. At 32 bits and 10^9 keys it is 20.8 %, which
-/// is why 32-bit hashes are only good for small sets.
-pub fn short_hash_floor(keys: u64, hash_bits: u32) -> f64 {
-    any_match(fingerprint_fpr(hash_bits), keys as f64)
-}
-
-/// Expected number of pairs of keys with equal 64-bit hashes.
-///
-/// `keys^2 / 2^65` (the birthday estimate). Harmless in a filter, an error in
-/// a map.
-pub fn hash_collisions(keys: u64) -> f64 {
-    (keys as f64) * (keys as f64) * 2f64.powi(-65)
 }
 
 /// Whether a requested rate is one that a filter can be sized for.
@@ -256,12 +260,6 @@ mod tests {
     fn hash_floors_match_the_table() {
         prints(hash_floor(1_000_000_000), "5.4e-11");
         prints(hash_floor(10_000_000_000), "5.4e-10");
-        prints(100.0 * short_hash_floor(1_000_000, 32), "0.023");
-        prints(100.0 * short_hash_floor(1_000_000_000, 32), "20.8");
-        prints(100.0 * short_hash_floor(30_000_000, 32), "0.7");
-        prints(hash_collisions(1_000_000_000), "0.027");
-        prints(hash_collisions(1 << 32), "0.5");
-        prints(hash_collisions(10_000_000_000), "2.7");
     }
 
     #[test]
@@ -316,11 +314,7 @@ mod tests {
                 }
                 let _ = split_block_bits_per_key(fpr, block);
             }
-            for size in [
-                two_choice_size(fpr),
-                vi_counting_size(fpr, 4),
-                sectorised_size(fpr, 4, 64),
-            ] {
+            for size in [two_choice_size(fpr), vi_counting_size(fpr, 4)] {
                 assert!(size.is_none_or(|(size, _)| is_rate(fpr) && size > 0.0));
             }
             let _ = balanced_size(fpr, 512, fpr);
@@ -334,12 +328,8 @@ mod tests {
                 folded_bits_per_key(fpr, u32::MAX),
                 sliding_lower_bound(fpr, fpr),
             );
-            let _ = (
-                prefix_fpr(fpr, fpr),
-                poisson_tail(3, fpr),
-                bucket_capacity(fpr, fpr),
-            );
-            let _ = (golomb_rice_bits(fpr), quotient_remainder_bits(fpr, fpr));
+            let _ = (poisson_tail(3, fpr), bucket_capacity(fpr, fpr));
+            let _ = (golomb_rice_bits(fpr), chain_remainder_bits(fpr, fpr));
         }
     }
 }

@@ -34,7 +34,7 @@
 //! The published parameters fail nearly always at certain sizes (n = 11 520, 12 340, 37 440 …): just after the segment
 //! length doubles, whole segments round the spare slots away. There the length is halved, at no cost in space. With four
 //! slots a key and fewer than 356 keys up to half of the attempts fail, as segments are short; there they are twice as
-//! long. So an attempt succeeds four times in five or more often at every size; see [`math::binary_fuse_geometry`]. The
+//! long. So an attempt succeeds four times in five or more often at every size; see `math::binary_fuse_geometry`. The
 //! geometry is stored, so readers need no rule.
 //!
 //! # Cost

@@ -26,7 +26,7 @@
 //!
 //! # Cost
 //!
-//! `1 + (4 + r/4)/w` slots a key: [`math::homogeneous_ribbon_factor`]. At r = 8 that is 8.376 bits a key and a rate of
+//! `1 + (4 + r/4)/w` slots a key: `math::homogeneous_ribbon_factor`. At r = 8 that is 8.376 bits a key and a rate of
 //! 0.392 % with w = 128, and 8.751 bits and 0.421 % with w = 64, the mean over sets: 4.8 and 10.9 % above the lower bound of that
 //! rate. A set that errs more than asked is built again, so that most filters err less.
 //!

@@ -23,7 +23,7 @@
 //! # Cost
 //!
 //! `factor · r` bits a key, where the factor is 1.0358 at 2¹⁷ keys and grows by 0.0038 a doubling (w = 128), or 1.094 and
-//! 0.0083 (w = 64): [`math::ribbon_factor`]. At 2⁻⁸ and a million keys that is 8.38 bits. At rates between powers of two
+//! 0.0083 (w = 64): `math::ribbon_factor`. At 2⁻⁸ and a million keys that is 8.38 bits. At rates between powers of two
 //! a share of the blocks has one column less: never more than 0.09 bits above log₂(1/ε), where rounding up to a whole
 //! bit may cost a whole bit. Tables are whole blocks of 64 slots, and three at least (w = 64: two).
 //!

@@ -5,7 +5,7 @@
 //!  │ index      │ flags │ end marks, X bits   │ fingerprint 0, 1, … live − 1     │ 1 0 … 0    │
 //! ```
 //!
-//! What the bits mean is told in [`tinyset`](super::tinyset). This file reads and rewrites them plainly, a slot at a
+//! What the bits mean is told in [`tinyset`](super). This file reads and rewrites them plainly, a slot at a
 //! time and for every shape; the short cuts for the common shapes are in [`fast`](super::fast), and must give the same
 //! bits.
 

@@ -30,8 +30,8 @@
 //!
 //! # Cost
 //!
-//! (k + l)·k/(l·ln 2) bits per key of the window ([`math::apbf_bits_per_key`]); the rate is that of a run of k among k + l
-//! slices ([`math::apbf_fpr`]). More generations take less space, have a higher rate and need more tests:
+//! (k + l)·k/(l·ln 2) bits per key of the window (`math::apbf_bits_per_key`); the rate is that of a run of k among k + l
+//! slices (`math::apbf_fpr`). More generations take less space, have a higher rate and need more tests:
 //!
 //! | k, l | rate | bits per key | slack |
 //! |---|---|---|---|

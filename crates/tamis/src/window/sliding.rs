@@ -31,8 +31,8 @@
 //! # Cost
 //!
 //! (G + 1)/G · log₂(1/ε′)/ln 2 bits per key of the window, with ε′ = 1 − (1 − ε)^(1/(G+1)), and 1/64 of a bit for each
-//! field: 16.2 at 1 % and G = 4 ([`math::generations_bits_per_key`]); G = 8 needs 15.9 and G = 1 22.1. The least that any
-//! window of this slack can need has the leading term 9.4 ([`math::sliding_lower_bound`]).
+//! field: 16.2 at 1 % and G = 4 (`math::generations_bits_per_key`); G = 8 needs 15.9 and G = 1 22.1. The least that any
+//! window of this slack can need has the leading term 9.4 (`math::sliding_lower_bound`).
 //!
 //! # Windows of time
 //!

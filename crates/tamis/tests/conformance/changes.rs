@@ -235,8 +235,10 @@ fn walk(info: &KindInfo, config: &Config, seed: u64, steps: u64) -> bool {
             assert_eq!(filter.len(), held.len() as u64, "step {step}");
             assert_holds(&filter, &held, &format!("step {step}"));
             if let Some(count) = filter.as_count() {
+                let limit = count.count_limit();
                 for (&hash, &copies) in &model {
-                    assert!(count.count(hash) >= copies, "step {step}: too low a count");
+                    let told = count.count(hash);
+                    assert!(told >= copies.min(limit), "step {step}: too low a count");
                 }
             }
         }
@@ -253,7 +255,8 @@ fn walk(info: &KindInfo, config: &Config, seed: u64, steps: u64) -> bool {
     bytes(&filter) == bytes(must(info, config, &[]).filter())
 }
 
-/// A count is never below the copies inserted, and above it no more often than the rate allows.
+/// A count is never below the copies inserted, as far as the filter can tell, and above it no more often than the rate
+/// allows.
 pub(crate) fn counts(info: &'static KindInfo) {
     let n = 10_000;
     let config = config(info, 2 * n);
@@ -269,14 +272,16 @@ pub(crate) fn counts(info: &'static KindInfo) {
         }
     }
     let count = filter.as_count().expect("a kind that counts");
+    let limit = count.count_limit();
     let mut above = 0;
     for (i, &copies) in copies.iter().enumerate() {
         let told = count.count(hash(14, i as u64));
-        assert!(told >= copies, "key {i}: {told} told, {copies} in");
-        above += u64::from(told > copies);
+        let known = copies.min(limit);
+        assert!(told >= known, "key {i}: {told} told, {copies} in");
+        above += u64::from(told > known);
     }
     // Of the members too many count one too high only as an absent key would be found.
-    let (_, high) = tamis::math::binomial_interval(n, filter.fpr(), 1e-9);
+    let (_, high) = tamis::testing::math::binomial_interval(n, filter.fpr(), 1e-9);
     assert!(above <= high, "{above} counts too high, {high} at most");
     let mut tally = Tally::default();
     let found = (0..100_000).filter(|&i| {
@@ -292,6 +297,20 @@ pub(crate) fn counts(info: &'static KindInfo) {
     let found = found.count() as u64;
     tally.add(filter.fpr(), 100_000, found);
     tally.check("counts of absent keys");
+}
+
+/// One key until it is refused, or 70 000 times: counted exactly up to the limit, and as the limit from there on.
+pub(crate) fn counts_reach_the_limit(info: &'static KindInfo) {
+    let mut filter = must(info, &config(info, 1000), &[]).filter().clone();
+    let key = hash(16, 0);
+    for copies in 1..=70_000u64 {
+        let insert = filter.as_insert().expect("a kind that counts what comes");
+        if insert.insert(key).is_err() {
+            break;
+        }
+        let count = filter.as_count().expect("a kind that counts");
+        assert_eq!(count.count(key), copies.min(count.count_limit()));
+    }
 }
 
 /// The union holds both, leaves the other alone, and has the rate that it says.

@@ -96,6 +96,11 @@ const LAWS: &[Law] = {
         ),
         (Remove, "law_09_random_steps", changes::random_steps),
         (Count, "law_09_counts", changes::counts),
+        (
+            Count,
+            "law_09_counts_reach_the_limit",
+            changes::counts_reach_the_limit,
+        ),
         (Merge, "law_10_merge_holds_both", changes::merge_holds_both),
         (
             Merge,
@@ -116,6 +121,7 @@ const LAWS: &[Law] = {
         (Nothing, "law_11_golden", files::golden),
         (Nothing, "law_12_bad_parameters", limits::bad_parameters),
         (Nothing, "law_12_advised_rate", limits::advised_rate),
+        (Insert, "law_12_capacity", limits::capacity),
         (
             Nothing,
             "law_13_size_is_the_truth",
@@ -129,10 +135,10 @@ const LAWS: &[Law] = {
 /// How many trials a kind has for each thing it can do: written down, so that a law that vanishes is missed.
 const TRIALS: [(Needs, usize); 7] = [
     (Needs::Nothing, 16),
-    (Needs::Insert, 3),
+    (Needs::Insert, 4),
     (Needs::Fill, 1),
     (Needs::Remove, 2),
-    (Needs::Count, 1),
+    (Needs::Count, 2),
     (Needs::Merge, 4),
     (Needs::Static, 3),
 ];

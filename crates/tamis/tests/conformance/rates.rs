@@ -1,7 +1,8 @@
 //! Laws 5 and 6: absent keys are found as often as `fpr()` says, and no more often than was asked, whatever the keys
 //! look like.
 
-use tamis::{AnyFilter, Config, Filter, Hashing, Keyed, KindInfo, math};
+use tamis::testing::math;
+use tamis::{AnyFilter, Config, Filter, Hashing, Keyed, KindInfo};
 
 use crate::rates_of;
 use crate::support::{assert_holds, config, hash, hashes, hits, must};

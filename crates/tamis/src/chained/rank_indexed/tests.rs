@@ -82,7 +82,7 @@ fn size_and_rate_are_those_of_the_formula() {
     assert!((11.0..11.2).contains(&bits_per_key), "{bits_per_key}");
     let chain_load = n as f64 / filter.chains() as f64;
     assert!((0.99..=1.0).contains(&chain_load));
-    let formula = math::quotient_fpr(chain_load, 8);
+    let formula = math::chain_fpr(chain_load, 8);
     assert!((formula / 0.0039 - 1.0).abs() < 0.03);
     assert!(
         (filter.fpr() / formula - 1.0).abs() < 0.001,
