@@ -308,7 +308,7 @@ impl<F: BitWords> Filter for Atomic<F> {
 impl<F: BitWords> fmt::Debug for Atomic<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Atomic")
-            .field("kind", &F::NAME)
+            .field("kind", &F::INFO.name)
             .field("words", &self.words.len)
             .field("k", &self.k)
             .field("len", &self.len())

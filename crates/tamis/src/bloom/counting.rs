@@ -200,11 +200,8 @@ impl Merge for Counting {
 }
 
 impl Kind for Counting {
-    const ID: u16 = 15;
-    const NAME: &'static str = "counting";
     const ABOUT: &'static str =
         "a Bloom filter that forgets keys, and gives the plain one of those left";
-    const SOURCE: &'static str = "bloom/counting.rs";
     const PARAMS: &'static [Param] = &[
         K,
         Param {
@@ -232,22 +229,6 @@ impl Kind for Counting {
             counters: Counters::decode(input, WIDTHS)?,
             len: input.len(),
         })
-    }
-
-    fn as_insert(&mut self) -> Option<&mut dyn Insert> {
-        Some(self)
-    }
-
-    fn as_remove(&mut self) -> Option<&mut dyn Remove> {
-        Some(self)
-    }
-
-    fn as_count(&self) -> Option<&dyn Count> {
-        Some(self)
-    }
-
-    fn try_merge(&mut self, other: &Counting) -> Option<Result<(), MergeError>> {
-        Some(self.merge(other))
     }
 }
 

@@ -320,11 +320,8 @@ impl Merge for Folded {
 }
 
 impl Kind for Folded {
-    const ID: u16 = 24;
-    const NAME: &'static str = "folded";
     const ABOUT: &'static str =
         "the fuzzy fold with its bits counted: growth in halving steps, up to a limit";
-    const SOURCE: &'static str = "growing/folded.rs";
     const PARAMS: &'static [Param] = &[
         Param {
             name: "folds",
@@ -421,14 +418,6 @@ impl Kind for Folded {
             return Err(DecodeError::invalid("keys", input.len(), expected));
         }
         Ok(filter)
-    }
-
-    fn as_insert(&mut self) -> Option<&mut dyn Insert> {
-        Some(self)
-    }
-
-    fn try_merge(&mut self, other: &Folded) -> Option<Result<(), MergeError>> {
-        Some(self.merge(other))
     }
 }
 

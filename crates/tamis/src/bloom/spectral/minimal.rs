@@ -117,11 +117,8 @@ impl Merge for SpectralMinimal {
 }
 
 impl Kind for SpectralMinimal {
-    const ID: u16 = 18;
-    const NAME: &'static str = "spectral_minimal";
     const ABOUT: &'static str =
         "how often each key came, never too low and seldom too high; keys stay";
-    const SOURCE: &'static str = "bloom/spectral/minimal.rs";
     const PARAMS: &'static [Param] = PARAMS;
 
     fn build(config: &Config, hashes: &mut [u64]) -> Result<SpectralMinimal, BuildError> {
@@ -143,18 +140,6 @@ impl Kind for SpectralMinimal {
             counters: Counters::decode(input, WIDTHS)?,
             len: input.len(),
         })
-    }
-
-    fn as_insert(&mut self) -> Option<&mut dyn Insert> {
-        Some(self)
-    }
-
-    fn as_count(&self) -> Option<&dyn Count> {
-        Some(self)
-    }
-
-    fn try_merge(&mut self, other: &SpectralMinimal) -> Option<Result<(), MergeError>> {
-        Some(self.merge(other))
     }
 }
 

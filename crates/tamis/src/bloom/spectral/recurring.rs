@@ -166,11 +166,8 @@ impl Remove for SpectralRecurring {
 }
 
 impl Kind for SpectralRecurring {
-    const ID: u16 = 19;
-    const NAME: &'static str = "spectral_recurring";
     const ABOUT: &'static str =
         "an estimate of how often each key came, sometimes too low; keys can leave";
-    const SOURCE: &'static str = "bloom/spectral/recurring.rs";
     const PARAMS: &'static [Param] = PARAMS;
 
     fn build(config: &Config, hashes: &mut [u64]) -> Result<SpectralRecurring, BuildError> {
@@ -206,14 +203,6 @@ impl Kind for SpectralRecurring {
             used: true,
             len,
         })
-    }
-
-    fn as_insert(&mut self) -> Option<&mut dyn Insert> {
-        Some(self)
-    }
-
-    fn as_remove(&mut self) -> Option<&mut dyn Remove> {
-        Some(self)
     }
 }
 

@@ -120,11 +120,8 @@ impl Merge for Spectral {
 }
 
 impl Kind for Spectral {
-    const ID: u16 = 17;
-    const NAME: &'static str = "spectral";
     const ABOUT: &'static str =
         "how often each key came, never too low; keys can leave, filters add up";
-    const SOURCE: &'static str = "bloom/spectral/selection.rs";
     const PARAMS: &'static [Param] = PARAMS;
 
     fn build(config: &Config, hashes: &mut [u64]) -> Result<Spectral, BuildError> {
@@ -146,22 +143,6 @@ impl Kind for Spectral {
             counters: Counters::decode(input, WIDTHS)?,
             len: input.len(),
         })
-    }
-
-    fn as_insert(&mut self) -> Option<&mut dyn Insert> {
-        Some(self)
-    }
-
-    fn as_remove(&mut self) -> Option<&mut dyn Remove> {
-        Some(self)
-    }
-
-    fn as_count(&self) -> Option<&dyn Count> {
-        Some(self)
-    }
-
-    fn try_merge(&mut self, other: &Spectral) -> Option<Result<(), MergeError>> {
-        Some(self.merge(other))
     }
 }
 
