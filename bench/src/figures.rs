@@ -139,8 +139,6 @@ pub(crate) struct Row {
     /// What it is a variation of: the directory of the kind's source, or the same for a rival.
     pub(crate) family: String,
     pub(crate) ours: bool,
-    /// Single calls are of the type's own; otherwise dynamic.
-    pub(crate) typed: bool,
     pub(crate) shape: Shape,
     pub(crate) figures: BTreeMap<Figure, Samples>,
     /// Members that were not found: any is a bug of the subject.
@@ -246,7 +244,6 @@ impl Run {
                 "subject": row.subject,
                 "family": row.family,
                 "ours": row.ours,
-                "typed": row.typed,
                 "n": row.shape.n,
                 "fpr": row.shape.fpr,
                 "keys": row.shape.keys.name(),
@@ -271,7 +268,6 @@ impl Run {
                 subject: row["subject"].as_str()?.into(),
                 family: row["family"].as_str().unwrap_or("other").into(),
                 ours: row["ours"].as_bool()?,
-                typed: row["typed"].as_bool()?,
                 shape: Shape {
                     n: row["n"].as_u64()? as usize,
                     fpr: row["fpr"].as_f64()?,
@@ -327,7 +323,6 @@ mod tests {
             subject: "cuckoo".into(),
             family: "cuckoo".into(),
             ours: true,
-            typed: true,
             shape: Shape {
                 n: 1000,
                 fpr: 0.01,

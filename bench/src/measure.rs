@@ -391,7 +391,6 @@ mod tests {
             name: "forgetful",
             family: "none",
             ours: false,
-            typed: true,
             build: Box::new(move |_, _| Ok(Box::new(Forgetful { batch }))),
             insert: Inserting::Never,
             threaded: None,

@@ -98,7 +98,7 @@ line read: ns of a random read of 64 bytes in a buffer of the filter's size; ×:
 threads: time that passes per key on as many threads as said above, which share the filter (lookups of either key).
 ±: half the p10-p90 range relative to the median, typical of the row's times; - after one round. Times are medians over
 rounds.
-!: above the rate asked for. *: single calls are dynamic (a kind that bench/src/ours.rs does not list).
+!: above the rate asked for.
 ";
 
 /// The columns in which someone has a figure. A group's name moves on when its first column is left out.
@@ -117,14 +117,13 @@ fn measured(rows: &[&Row]) -> Vec<Column> {
 }
 
 fn table(rows: &[&Row]) -> String {
-    let name = |row: &Row| format!("{}{}", row.subject, if row.typed { "" } else { "*" });
     let columns = measured(rows);
     let heads = columns.iter().map(|column| column.head.to_string());
     let mut lines = vec![vec!["subject".to_string()]];
     lines[0].extend(heads);
     for row in rows {
         let cells = columns.iter().map(|column| (column.cell)(row));
-        lines.push(std::iter::once(name(row)).chain(cells).collect());
+        lines.push(std::iter::once(row.subject.clone()).chain(cells).collect());
     }
     let width = |i: usize| lines.iter().map(move |line| line[i].chars().count()).max();
     let widths: Vec<usize> = (0..=columns.len()).filter_map(width).collect();
@@ -207,7 +206,6 @@ mod tests {
             let mut row = Row {
                 subject: subject.into(),
                 ours,
-                typed: ours,
                 ..Row::default()
             };
             row.record(Figure::Fpr, 0.02);
@@ -227,6 +225,6 @@ mod tests {
         assert_eq!(lines[0].find("12.3"), lines[1].find("12.3"), "{text}");
         assert!(lines[0].contains("!2.0000") && lines[1].contains(" - "));
         assert!(!text.contains("  insert"), "nobody inserts: {text}");
-        assert!(lines[1].starts_with("another/Type* "), "{text}");
+        assert!(lines[1].starts_with("another/Type "), "{text}");
     }
 }

@@ -94,7 +94,6 @@ fn rival<R: Rival>() -> Contestant {
         name: R::NAME,
         family: R::FAMILY,
         ours: false,
-        typed: true,
         build: Box::new(build),
         insert: if R::INSERTS {
             Inserting::AsBuild(Box::new(empty))
@@ -588,7 +587,6 @@ fn pleat() -> Contestant {
         name: "pleat",
         family: "ribbon",
         ours: false,
-        typed: true,
         build: Box::new(build),
         insert: Inserting::Never,
         threaded: None,

@@ -25,8 +25,6 @@ pub(crate) struct Contestant {
     /// The directory of the kind's source, or the same for a rival.
     pub(crate) family: &'static str,
     pub(crate) ours: bool,
-    /// Whether single lookups are compiled for the type. If not, each is a dynamic call and pays for it.
-    pub(crate) typed: bool,
     /// Builds by the best way of doing it in bulk.
     pub(crate) build: Build,
     /// Whether and how it is filled one by one.
@@ -44,7 +42,6 @@ impl Contestant {
             subject: self.name.into(),
             family: self.family.into(),
             ours: self.ours,
-            typed: self.typed,
             shape,
             ..Row::default()
         }

@@ -59,7 +59,7 @@ pub fn ops(data: &[u8]) {
     let mut model: HashMap<u8, u64> = HashMap::new();
     // A window kind promises the last insertions only.
     let mut order: Vec<u8> = Vec::new();
-    let window = if info.window {
+    let window = if info.can.window {
         usize::from(*capacity)
     } else {
         usize::MAX

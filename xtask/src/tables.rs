@@ -26,7 +26,7 @@ fn read() -> Result<(String, std::ops::Range<usize>), Failure> {
 
 /// What of a row does not depend on a measurement.
 fn fixed_columns(info: &KindInfo) -> String {
-    let can = info.capabilities();
+    let can = info.can;
     let names = [
         (can.insert, "insert"),
         (can.remove, "remove"),

@@ -118,8 +118,7 @@ call.</p>\n\
 <p>Bits per key are counted by the allocator. The lower bound is log₂(1/ε) for the rate ε that the filter expects of itself, \
 or that was measured where it does not tell. × gives a lookup in random reads of 64 bytes from a buffer of the filter's \
 size, measured in the same round. Times on several threads are times that pass, per key, while threads share one filter.</p>\n\
-<p>A rate in red is clearly above the one asked for. A name with * is called dynamically, which costs its single calls a \
-nanosecond or two. Strings have 20 to 40 bytes and are hashed by XXH3-64, for everyone.</p>\n";
+<p>A rate in red is clearly above the one asked for. Strings have 20 to 40 bytes and are hashed by XXH3-64, for everyone.</p>\n";
 
 /// Everything that several sections need.
 struct Page<'a> {
@@ -527,9 +526,8 @@ impl<'a> Page<'a> {
 }
 
 fn row_head(entry: &Entry<'_>) -> String {
-    let star = if entry.row.typed { "" } else { "*" };
     format!(
-        "<tr class=\"{}\"><th scope=\"row\"><span class=\"number\">{}</span>{}{star}</th>",
+        "<tr class=\"{}\"><th scope=\"row\"><span class=\"number\">{}</span>{}</th>",
         entry.class(),
         entry.number,
         escape(&entry.row.subject)

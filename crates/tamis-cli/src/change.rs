@@ -82,7 +82,7 @@ impl Place {
 
 /// What is known of a filter's kind.
 pub(crate) fn kind_of(filter: &Keyed<AnyFilter>) -> Result<&'static KindInfo, Failure> {
-    let name = filter.filter().name();
+    let name = filter.filter().kind().name;
     tamis::kind(name).map_err(|e| Failure::build(name, &e))
 }
 

@@ -171,7 +171,7 @@ pub(crate) fn default_kind_for_a_stream(config: &Config) -> Chosen {
     let chosen = default_kind(config, 0);
     let counts_copies = |can: tamis::Capabilities| can.remove || can.count;
     match tamis::kind(chosen.kind) {
-        Ok(kind) if !counts_copies(kind.capabilities()) => chosen,
+        Ok(kind) if !counts_copies(kind.can) => chosen,
         _ => Chosen {
             kind: CAPPED,
             why: "a key that comes again takes no room in it; `tamis advise` tells others",
@@ -266,7 +266,7 @@ mod tests {
 
     fn chosen(config: &Config) -> &'static str {
         let built = build(config, Hashing::default(), &mut vec![1, 2, 3]).unwrap();
-        built.filter().name()
+        built.filter().kind().name
     }
 
     const RATES: [f64; 16] = [
@@ -336,7 +336,7 @@ mod tests {
                 let mut hashes = (0..keys).map(|i| Hashing::default().hash(&i)).collect();
                 let name = default_kind(&config, keys).kind;
                 let kind = tamis::kind(name).unwrap();
-                assert!(room == 0 || kind.capabilities().insert, "{name}");
+                assert!(room == 0 || kind.can.insert, "{name}");
                 let built = build(&config, Hashing::default(), &mut hashes);
                 let built = built.unwrap_or_else(|e| panic!("{name} {fpr} {keys}: {e}"));
                 let now = built.filter().fpr();
@@ -347,12 +347,7 @@ mod tests {
 
     #[test]
     fn room_for_these_is_not_room_for_more() {
-        let insert = |room| {
-            tamis::kind(chosen(&Config::new(room)))
-                .unwrap()
-                .capabilities()
-                .insert
-        };
+        let insert = |room| tamis::kind(chosen(&Config::new(room))).unwrap().can.insert;
         assert!(!insert(3) && insert(4));
     }
 
@@ -369,7 +364,7 @@ mod tests {
             let mut spill = Spill::new(&directory).unwrap();
             (1..=1000).for_each(|hash: u64| spill.push(hash << 48).unwrap());
             let (filter, _) = build_on_disk(&config, kind, spill).unwrap();
-            assert_eq!(filter.name(), kind);
+            assert_eq!(filter.kind().name, kind);
             assert!((1..=1000).all(|hash: u64| filter.contains(hash << 48)));
         }
     }

@@ -244,7 +244,7 @@ impl Gather<'_> {
             self.push(&mut spill, hashes)?;
             return Ok(State::Spilled(Box::new(spill)));
         }
-        if !tamis::kind(kind).is_ok_and(|kind| kind.capabilities().insert) {
+        if !tamis::kind(kind).is_ok_and(|kind| kind.can.insert) {
             let why = format!(
                 "a `{kind}` needs all its keys at once, and these are more than --max-memory has room for \
                  ({BYTES_PER_KEY} bytes per key); allow more memory, take a `binary_fuse8`, 16 or 32, which is built \
@@ -310,7 +310,7 @@ impl Gather<'_> {
         let built = choice::build_on_disk(&progress.building(&config), self.kind(), spill);
         let (filter, hashes) = built.map_err(failed)?;
         let (bytes, keys) = (filter.size_in_bytes() as u64, filter.len());
-        fits(bytes, most, filter.name(), &self.target)?;
+        fits(bytes, most, filter.kind().name, &self.target)?;
         let config = config.capacity(keys);
         Ok(Gathered {
             filter: Keyed::from_filter(filter, self.hashing, &config).map_err(failed)?,
@@ -360,7 +360,7 @@ impl Stream {
     fn fits(&self) -> Result<(), Failure> {
         let filter = self.filter.filter();
         let bytes = filter.size_in_bytes() as u64;
-        fits(bytes, self.most_bytes, filter.name(), &self.target)
+        fits(bytes, self.most_bytes, filter.kind().name, &self.target)
     }
 
     fn finish(self) -> Gathered {
@@ -395,9 +395,9 @@ pub(crate) struct Inserter {
 
 impl Inserter {
     pub(crate) fn of(kind: &tamis::KindInfo) -> Inserter {
-        let can = kind.capabilities();
+        let can = kind.can;
         Inserter {
-            once: !(can.remove || can.count || kind.window),
+            once: !(can.remove || can.count || kind.can.window),
             found: Vec::new(),
             fresh: Vec::new(),
         }
@@ -419,7 +419,7 @@ impl Inserter {
             self.fresh.extend(missing.map(|(hash, _)| hash));
             fresh = &self.fresh;
         }
-        let name = filter.name();
+        let name = filter.kind().name;
         let Some(insert) = filter.as_insert() else {
             let why =
                 format!("a `{name}` takes no insertions; see `tamis kinds` for those that do");

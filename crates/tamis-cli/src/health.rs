@@ -1,6 +1,6 @@
 //! What the owner of a filter should know.
 
-use tamis::{AnyFilter, Filter, Keyed, KindInfo};
+use tamis::{AnyFilter, Filter, Keyed};
 
 use crate::output;
 use crate::target::SCATTER;
@@ -34,8 +34,8 @@ pub(crate) fn warnings(keyed: &Keyed<AnyFilter>) -> Vec<String> {
 /// Whether a filter should not hold more keys than it was made for: its rate has suffered, or it takes keys and neither
 /// grows nor forgets.
 fn minds(keyed: &Keyed<AnyFilter>, suffers: bool) -> bool {
-    let fixed_size = |kind: &KindInfo| kind.capabilities().insert && !kind.window && !kind.grows();
-    suffers || tamis::kind(keyed.filter().name()).is_ok_and(fixed_size)
+    let can = keyed.filter().kind().can;
+    suffers || can.insert && !can.window && !can.grow
 }
 
 /// How full a filter is, of what it was made for; `None` where it was made for nothing.

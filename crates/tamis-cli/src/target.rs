@@ -159,7 +159,7 @@ pub(crate) fn summary(filter: &Keyed<AnyFilter>) -> String {
     let per_key = output::bits_per_key(bytes, keys)
         .map(|bits| format!(" ({bits} bits per key)"))
         .unwrap_or_default();
-    let kind = filter.filter().name();
+    let kind = filter.filter().kind().name;
     let rate = output::rate(filter.filter().fpr());
     format!("{kind}, {keys} keys, {bytes} bytes{per_key}, false positives {rate}")
 }

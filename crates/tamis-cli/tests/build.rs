@@ -116,8 +116,8 @@ fn the_kind_follows_from_the_rate_and_the_room() {
         let kind = room.feed(&keys, args).exits(0).json()["kind"].clone();
         tamis::kind(kind.as_str().unwrap()).unwrap()
     };
-    assert!(!kind("1024").capabilities().insert);
-    assert!(kind("2k").capabilities().insert);
+    assert!(!kind("1024").can.insert);
+    assert!(kind("2k").can.insert);
 }
 
 #[test]

@@ -35,7 +35,7 @@ fn every_kind_that_inserts_takes_keys_later_and_the_others_say_why_not() {
         let room = with_kind(kind.name);
         let old = room.get("f");
         let added = room.feed(numbers(50..300), ["add", "f", "--json"]);
-        if !kind.capabilities().insert {
+        if !kind.can.insert {
             added.exits(2).complains(&["f: ", kind.name, "tamis kinds"]);
             assert!(room.get("f") == old);
             continue;
@@ -47,8 +47,8 @@ fn every_kind_that_inserts_takes_keys_later_and_the_others_say_why_not() {
             report["keys"].as_u64().unwrap(),
         );
         assert_eq!(new + 100, keys, "{}", kind.name);
-        let can = kind.capabilities();
-        if can.remove || can.count || kind.window {
+        let can = kind.can;
+        if can.remove || can.count || kind.can.window {
             assert_eq!(new, 250, "{}", kind.name);
         } else {
             assert!(new <= 200, "{}", kind.name);
@@ -65,7 +65,7 @@ fn every_kind_that_removes_forgets_and_the_others_say_why_not() {
         let room = with_kind(kind.name);
         let old = room.get("f");
         let removed = room.feed(numbers(0..60), ["remove", "f", "--json"]);
-        if !kind.capabilities().remove {
+        if !kind.can.remove {
             removed
                 .exits(2)
                 .complains(&["f: ", kind.name, "does not remove"]);

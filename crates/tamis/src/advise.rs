@@ -1,7 +1,8 @@
-//! Which filter? Every registered kind is asked whether it can do the work and what it takes; those that can are ranked.
+//! Which filter? Every kind of the core is asked whether it can do the work and what it takes; those that can are ranked.
+//! [`Needs::all`] asks the kinds of the literature too.
 //!
-//! Nothing here knows a kind by name. What a kind can do is found out by trying ([`KindInfo::capabilities`],
-//! [`KindInfo::grows`], [`KindInfo::copies`]); what it takes is the size of one that is built:
+//! Nothing here knows a kind by name. What a kind can do is declared ([`KindInfo::can`]); what it takes is the size of
+//! one that is built:
 //!
 //! - A kind whose filter is as large empty as full is built empty for all of the keys, which touches no memory, up to
 //!   16 MiB; above that, for so many halves of them that it fits, and the size is multiplied.
@@ -28,8 +29,8 @@ use crate::bits::mix64;
 use crate::config::Config;
 use crate::error::{BuildError, BuildErrorKind};
 use crate::filter::Filter;
+use crate::kinds::{KINDS, KindInfo, Tier};
 use crate::math;
-use crate::registry::{KINDS, KindInfo};
 
 /// What a filter is needed for. Made by [`Needs::new`]; set the fields that apply.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,6 +63,8 @@ pub struct Needs {
     pub key_bytes: Option<f64>,
     /// What to rank by.
     pub prefer: Prefer,
+    /// Whether kinds of the literature are considered too, and not the core alone.
+    pub all: bool,
 }
 
 /// What a ranking goes by.
@@ -94,6 +97,7 @@ impl Needs {
             miss_cost: 1.0,
             key_bytes: None,
             prefer: Prefer::Balance,
+            all: false,
         }
     }
 
@@ -103,11 +107,11 @@ impl Needs {
 
     /// What this kind lacks; `None` if it can do all that is needed.
     fn lacks(&self, kind: &KindInfo) -> Option<String> {
-        let can = kind.capabilities();
-        if kind.window && !self.window {
+        let can = kind.can;
+        if kind.can.window && !self.window {
             return Some("it forgets all but the last keys".into());
         }
-        if self.window && !kind.window {
+        if self.window && !kind.can.window {
             return Some("it does not forget old keys".into());
         }
         for (needed, can, lack) in [
@@ -120,20 +124,20 @@ impl Needs {
                 return Some(lack.into());
             }
         }
-        if self.grow && !kind.grows() {
+        if self.grow && !kind.can.grow {
             return Some("it does not outgrow its capacity".into());
         }
         if self.copies == 0 {
             return None;
         }
-        let copies = kind.copies().max(widest(kind));
+        let copies = kind.copies.max(widest(kind));
         (copies < self.copies).then(|| format!("it tells {copies} copies of a key apart, no more"))
     }
 
     /// What a filter of this kind is built with: counters are as wide as the copies need.
     fn config(&self, kind: &KindInfo, fpr: f64) -> Config {
         let config = Config::new(self.keys).kind(kind.name).fpr(fpr);
-        if self.copies == 0 || self.copies <= kind.copies() {
+        if self.copies == 0 || self.copies <= kind.copies {
             return config;
         }
         // The greatest value of a counter stands for more as well.
@@ -157,10 +161,32 @@ fn widest(kind: &KindInfo) -> u64 {
 pub struct Advice {
     /// The kinds that can do all that is needed, the best first.
     pub choices: Vec<Choice>,
-    /// The others.
+    /// The others that were considered.
     pub refused: Vec<Refused>,
     /// Why a filter may be the wrong tool, or the wish beyond reach.
     pub warnings: Vec<Warning>,
+}
+
+impl Advice {
+    /// What the second choice would give in place of the first, in a sentence; `None` where there is no second.
+    pub fn runner_up(&self, needs: &Needs) -> Option<String> {
+        let [first, second, ..] = &self.choices[..] else {
+            return None;
+        };
+        let against = second.against(first, needs);
+        let mut told = format!(
+            "the runner-up, `{}`, would have {against} `{}`",
+            second.kind.name, first.kind.name
+        );
+        let times = second.fpr / first.fpr;
+        if times.is_finite() && !(0.95..=1.05).contains(&times) {
+            told += &format!(", and err {times:.2} times as often");
+        }
+        if let Some(extras) = extras(second.kind, first.kind) {
+            told += &format!("; it {extras}");
+        }
+        Some(told)
+    }
 }
 
 /// A kind that can do all that is needed.
@@ -302,7 +328,7 @@ impl fmt::Display for Warning {
 /// needs.remove = true;
 /// let advice = advise::advise(&needs)?;
 /// let best = &advice.choices[0];
-/// assert!(best.kind.capabilities().remove && best.fpr <= 0.0101);
+/// assert!(best.kind.can.remove && best.fpr <= 0.0101);
 /// println!("{}: {:.1} bits per key; {}", best.config, best.bits_per_key, best.why);
 ///
 /// // One lookup in a million asks for a member: then 1 % of false positives drown them.
@@ -329,7 +355,8 @@ pub fn advise(needs: &Needs) -> Result<Advice, BuildError> {
     }
 
     let (mut choices, mut refused, mut able) = (Vec::new(), Vec::new(), Vec::new());
-    for kind in KINDS {
+    let considered = |kind: &&KindInfo| needs.all || kind.tier == Tier::Core;
+    for kind in KINDS.iter().filter(considered) {
         let sized = match needs.lacks(kind) {
             Some(why) => Err(why),
             None => {
@@ -488,6 +515,18 @@ impl Choice {
         self.bits_per_key * work.powf(0.2) * (asked / got).sqrt()
     }
 
+    /// Its space and speed against another's, up to the other's name.
+    fn against(&self, other: &Choice, needs: &Needs) -> String {
+        let space = 100.0 * (self.bytes / other.bytes - 1.0);
+        match (self.work(needs), other.work(needs)) {
+            (Some(work), Some(than)) => {
+                let times = work / than;
+                format!("{space:+.0} % space and {times:.1} times the instructions of")
+            }
+            _ => format!("{space:+.0} % space of"),
+        }
+    }
+
     /// The instructions that its use takes: those of a lookup, and a quarter of an insertion's where keys come and go.
     fn work(&self, needs: &Needs) -> Option<f64> {
         let lookup = f64::from(self.lookup?);
@@ -529,7 +568,7 @@ fn rank(choices: &mut [Choice], needs: &Needs) {
     });
 }
 
-/// Says of each choice why it stands where it does.
+/// Says of each choice why it stands where it does: what it is the best at, and how it differs from the first.
 fn explain(choices: &mut [Choice], needs: &Needs) {
     let all = choices.len();
     let smallest = choices.iter().map(|c| c.bytes).reduce(f64::min);
@@ -537,9 +576,7 @@ fn explain(choices: &mut [Choice], needs: &Needs) {
         .iter()
         .filter_map(|c| c.work(needs))
         .reduce(f64::min);
-    let first = choices
-        .first()
-        .map(|c| (c.kind.name, c.bytes, c.work(needs)));
+    let first = choices.first().cloned();
     for (place, choice) in choices.iter_mut().enumerate() {
         let work = choice.work(needs);
         let mut reasons = Vec::new();
@@ -549,21 +586,22 @@ fn explain(choices: &mut [Choice], needs: &Needs) {
         if work.is_some() && work == fastest {
             reasons.push("the fewest instructions".to_string());
         }
-        match first {
-            _ if !reasons.is_empty() => {}
-            Some((name, bytes, most)) if place > 0 => {
-                let mut against = format!("{:+.0} % space", 100.0 * (choice.bytes / bytes - 1.0));
-                if let (Some(work), Some(most)) = (work, most) {
-                    against += &format!(" and {:.1} times the instructions", work / most);
-                }
-                reasons.push(format!("{against} of `{name}`"));
+        match &first {
+            Some(first) if place > 0 => {
+                let against = choice.against(first, needs);
+                reasons.push(format!("{against} `{}`", first.kind.name));
+                reasons.extend(extras(choice.kind, first.kind));
             }
-            _ => reasons.push("the best of space and speed together".to_string()),
-        }
-        let least = math::lower_bound_bits_per_key(choice.fpr);
-        if least.is_finite() && least > 0.0 {
-            let times = choice.bits_per_key / least;
-            reasons.push(format!("{times:.2} times what its rate needs at least"));
+            _ => {
+                if reasons.is_empty() {
+                    reasons.push("the best of space and speed together".to_string());
+                }
+                let least = math::lower_bound_bits_per_key(choice.fpr);
+                if least.is_finite() && least > 0.0 {
+                    let times = choice.bits_per_key / least;
+                    reasons.push(format!("{times:.2} times what its rate needs at least"));
+                }
+            }
         }
         if choice.fpr < needs.fpr / 2.0 {
             let times = needs.fpr / choice.fpr;
@@ -571,6 +609,14 @@ fn explain(choices: &mut [Choice], needs: &Needs) {
         }
         choice.why = reasons.join("; ");
     }
+}
+
+/// What filters of one kind can do that those of another cannot, in words.
+fn extras(kind: &KindInfo, other: &KindInfo) -> Option<String> {
+    let pairs = kind.can.named().into_iter().zip(other.can.named());
+    let more = pairs.filter(|((_, can), (_, other))| *can && !other);
+    let more: Vec<&str> = more.map(|((name, _), _)| name).collect();
+    (!more.is_empty()).then(|| format!("can also {}", more.join(", ")))
 }
 
 /// What a filter of so many keys takes, and the rate that it has then.

@@ -29,9 +29,10 @@ use std::ptr::NonNull;
 use std::slice;
 use std::sync::Arc;
 
+use crate::any::Held;
 use crate::error::{DecodeError, NoMemory};
 use crate::key::Hashing;
-use crate::keyed::{Keyed, Stored};
+use crate::keyed::Keyed;
 
 /// Bytes that someone else owns and that a [`Buf`] may point into.
 pub(crate) type Bytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
@@ -317,7 +318,7 @@ fn advise_huge_pages(base: NonNull<u8>, size: usize) {
 }
 
 /// Mapping stands here, and not with the rest of [`Keyed`], because it is unsafe.
-impl<F: Stored> Keyed<F> {
+impl<F: Held> Keyed<F> {
     /// Maps a file instead of reading it: opening costs one pass of verification, and processes share the memory.
     ///
     /// # Errors

@@ -208,11 +208,11 @@ impl Config {
     /// As [`check`](Self::check), for so many hashes.
     pub(crate) fn check_for<F: Kind>(&self, hashes: u64) -> Result<(u64, f64), BuildError> {
         if let Some(named) = &self.kind
-            && named != F::NAME
+            && named != F::INFO.name
         {
             return Err(BuildErrorKind::OtherKind {
                 named: named.clone(),
-                built: F::NAME,
+                built: F::INFO.name,
             }
             .into());
         }
@@ -222,7 +222,7 @@ impl Config {
                     .into_iter()
                     .chain(F::PARAMS.iter().map(|p| p.name))
                     .collect();
-                let (kind, name, known) = (F::NAME, name.clone(), names.join(", "));
+                let (kind, name, known) = (F::INFO.name, name.clone(), names.join(", "));
                 return Err(BuildErrorKind::UnknownParameter { kind, name, known }.into());
             }
         }
@@ -264,7 +264,7 @@ impl Config {
             }
         }
         Err(BuildErrorKind::Unreachable {
-            kind: F::NAME,
+            kind: F::INFO.name,
             fpr: self.fpr,
             least: rate(high),
         }
@@ -283,7 +283,7 @@ impl Config {
         let (fewest, most) = (*limits.start() as u32, *limits.end() as u32);
         let needed = needed.filter(|&bits| bits <= most);
         let needed = needed.ok_or(BuildErrorKind::Unreachable {
-            kind: F::NAME,
+            kind: F::INFO.name,
             fpr,
             least,
         })?;

@@ -204,6 +204,8 @@ pub enum BuildErrorKind {
         /// How many attempts were made.
         attempts: u32,
     },
+    /// Filters of this kind have no values for their keys.
+    NoMap(&'static str),
     /// A map was given two values for one key.
     Conflict {
         /// The position of the pair with the first value, counted from 0 in the order given.
@@ -315,6 +317,9 @@ impl fmt::Display for BuildError {
                 "{attempts} attempts at building from {} failed; if the hashes are your own, check that they are spread over 64 bits",
                 Keys(*keys)
             ),
+            BuildErrorKind::NoMap(kind) => {
+                write!(f, "a `{kind}` keeps no values; choose a kind that is a map, such as `bloomier`")
+            }
             BuildErrorKind::Conflict { first, second } => write!(
                 f,
                 "the pairs at positions {first} and {second} give one key two values; keep one of them (if the keys differ, their hashes do not: hash with another seed)"
@@ -387,10 +392,10 @@ pub enum DecodeErrorKind {
     UnknownKind(u16),
     /// The file holds another kind than the one asked for.
     OtherKind {
-        /// The id of the kind asked for.
-        expected: u16,
-        /// The id in the file.
-        got: u16,
+        /// The kind asked for.
+        expected: &'static str,
+        /// The kind in the file.
+        got: &'static str,
     },
     /// The kind's own layout is of a version that this library does not read.
     KindVersion {
@@ -484,7 +489,7 @@ impl fmt::Display for DecodeError {
                 write!(f, "the file holds a filter of kind number {id}, which this version does not know; use a newer tamis")
             }
             DecodeErrorKind::OtherKind { expected, got } => {
-                write!(f, "the file holds a filter of kind number {got}, not {expected} as asked for; open it as `AnyFilter`")
+                write!(f, "the file holds a `{got}`, where a `{expected}` was expected; open it as its own type, or as `AnyFilter`")
             }
             DecodeErrorKind::KindVersion { kind, version } => {
                 write!(f, "the file's `{kind}` has layout version {version}, which this version does not read; use a newer tamis")

@@ -6,8 +6,8 @@
 //!
 //! The laws, which the conformance suite tests for every registered kind:
 //!
-//! - A hash that was inserted (and not removed since) is contained. Always. (A window kind, [`Kind::WINDOW`], promises
-//!   it for the last `capacity` insertions, and forgets older ones on purpose.)
+//! - A hash that was inserted (and not removed since) is contained. Always. (A kind with a
+//!   [`window`](crate::Capabilities::window) promises it for the last `capacity` insertions, and forgets older ones on purpose.)
 //! - A hash that was not inserted is contained with probability [`fpr`](Filter::fpr).
 //! - A count is never below the smaller of the copies that are in and [`count_limit`](Count::count_limit).
 //! - An empty filter contains nothing.
@@ -21,6 +21,7 @@ use std::fmt::Debug;
 use crate::config::{Config, Param};
 use crate::error::{BuildError, DecodeError, Full, MergeError};
 use crate::format::{Decoder, Encoder};
+use crate::kinds::Declared;
 use crate::simd;
 
 /// An approximate set of 64-bit hashes.
@@ -132,7 +133,7 @@ pub trait Merge: Filter + Sized {
 ///
 /// [`Bloomier`](crate::Bloomier) is the smallest; the values of [`Perfect`](crate::Perfect) can be changed.
 /// [`Retrieval`](crate::Retrieval) has the same words but is no filter: it is asked for members only.
-pub trait Map: Filter + Sized {
+pub trait Map: Filter {
     /// The map of these pairs of hash and value. A pair may be given more than once.
     ///
     /// # Errors
@@ -142,7 +143,9 @@ pub trait Map: Filter + Sized {
     fn from_pairs(
         config: &Config,
         pairs: impl IntoIterator<Item = (u64, u64)>,
-    ) -> Result<Self, BuildError>;
+    ) -> Result<Self, BuildError>
+    where
+        Self: Sized;
 
     /// The value of a hash that was given: always its own. One that was not is answered with some value at the rate
     /// [`fpr`](Filter::fpr), and otherwise with `None`.
@@ -163,13 +166,13 @@ pub trait Map: Filter + Sized {
 }
 
 /// Many lookups of values: while one is answered, the lines of those to come are on their way.
-struct GetBatch<'a, M> {
+struct GetBatch<'a, M: ?Sized> {
     map: &'a M,
     hashes: &'a [u64],
     out: &'a mut [Option<u64>],
 }
 
-impl<M: Map> simd::Op for GetBatch<'_, M> {
+impl<M: Map + ?Sized> simd::Op for GetBatch<'_, M> {
     type Out = ();
 
     #[inline(always)]
@@ -187,25 +190,25 @@ impl<M: Map> simd::Op for GetBatch<'_, M> {
     }
 }
 
+/// A filter that can give up half its space without knowing its keys.
+pub trait Halve: Filter + Sized {
+    /// The same keys in half the space, as if they had been inserted there, at a higher rate.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] when this filter's size is odd, or memory is short.
+    fn halve(&self) -> Result<Self, BuildError>;
+}
+
 /// What a filter supplies to be built, stored and found by name.
 ///
-/// For filters of this library: what `build` and `decode` need is not public.
-///
-/// Capabilities are one line each: a kind that implements [`Insert`] overrides [`as_insert`](Self::as_insert) with
-/// `Some(self)`, and so on.
-pub trait Kind: Filter + Clone + Sized {
-    /// The number in files. Never reused.
-    const ID: u16;
-    /// The name in the CLI, in configurations and in documentation.
-    const NAME: &'static str;
+/// For filters of this library: what `build` and `decode` need is not public. The kind's id, name, tier and capabilities
+/// are on its line in `kinds.rs`, and are found at [`Declared::INFO`].
+pub trait Kind: Filter + Clone + Declared {
     /// The version of this kind's own layout in files.
     const VERSION: u16 = 1;
     /// What it is good for, in one line.
     const ABOUT: &'static str;
-    /// The source file of the algorithm, for the table of kinds.
-    const SOURCE: &'static str;
-    /// Whether it forgets by itself: only the last `capacity` insertions are sure to be found, and older ones leave.
-    const WINDOW: bool = false;
     /// The parameters that a configuration may give beside capacity and rate.
     const PARAMS: &'static [Param] = &[];
 
@@ -228,29 +231,4 @@ pub trait Kind: Filter + Clone + Sized {
     ///
     /// [`DecodeError`] that names the field at fault.
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError>;
-
-    /// The filter as something that takes insertions.
-    fn as_insert(&mut self) -> Option<&mut dyn Insert> {
-        None
-    }
-
-    /// The filter as something that takes removals.
-    fn as_remove(&mut self) -> Option<&mut dyn Remove> {
-        None
-    }
-
-    /// The filter as something that counts.
-    fn as_count(&self) -> Option<&dyn Count> {
-        None
-    }
-
-    /// Merges another filter of the same kind into this one; `None` where the kind cannot.
-    fn try_merge(&mut self, _other: &Self) -> Option<Result<(), MergeError>> {
-        None
-    }
-
-    /// The same keys in half the space, without knowing them, at a higher rate; `None` where the kind cannot.
-    fn try_halve(&self) -> Option<Result<Self, BuildError>> {
-        None
-    }
 }

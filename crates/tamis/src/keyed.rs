@@ -5,16 +5,16 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::any::{AnyFilter, Held};
 use crate::buf::{Buf, Bytes};
 use crate::config::Config;
 use crate::error::{
     BuildError, BuildErrorKind, DecodeError, DecodeErrorKind, Full, MergeError, MergeErrorKind,
 };
 use crate::file;
-use crate::filter::{Count, Filter, Insert, Kind, Map, Remove};
-use crate::format::{self, Decoder, Encoder, FileHashing, Header};
+use crate::filter::{Count, Filter, Insert, Map, Merge, Remove};
+use crate::format::{self, Encoder, FileHashing, Header};
 use crate::key::{Hashing, Key};
-use crate::registry;
 
 /// A filter of keys: a [`Filter`] of hashes, with the [`Hashing`] that makes them.
 ///
@@ -230,18 +230,50 @@ impl<M: Map> Keyed<M> {
     }
 }
 
-impl<F: Stored> Keyed<F> {
+impl<F: Merge> Keyed<F> {
+    /// Takes in another filter of the same shape and hashing. On `Err` this one is exactly as it was.
+    ///
+    /// # Errors
+    ///
+    /// [`MergeError`] when the hashing or a parameter differs, or the union does not fit.
+    pub fn merge(&mut self, other: &Keyed<F>) -> Result<(), MergeError> {
+        self.hashes_as(other)?;
+        self.filter.merge(&other.filter)
+    }
+}
+
+impl Keyed<AnyFilter> {
+    /// Takes in another filter of the same kind, shape and hashing. On `Err` this one is exactly as it was.
+    ///
+    /// # Errors
+    ///
+    /// [`MergeError`] when the hashing, the kind or a parameter differs, or the union does not fit.
+    pub fn merge(&mut self, other: &Keyed<AnyFilter>) -> Result<(), MergeError> {
+        self.hashes_as(other)?;
+        self.filter.try_merge(&other.filter)
+    }
+}
+
+impl<F> Keyed<F> {
+    fn hashes_as(&self, other: &Keyed<F>) -> Result<(), MergeError> {
+        match self.hashing.agrees_with(&other.hashing) {
+            true => Ok(()),
+            false => Err(MergeErrorKind::Hashing.into()),
+        }
+    }
+}
+
+impl<F: Held> Keyed<F> {
     /// An empty filter of this configuration, with the default hashing.
     ///
     /// # Errors
     ///
     /// [`BuildError`] when the configuration is not possible, or says nothing of the capacity and the kind does not grow.
     pub fn new(config: &Config) -> Result<Keyed<F>, BuildError> {
-        let keyed: Keyed<F> = Keyed::build(config, [] as [&str; 0])?;
         if config.capacity == 0 {
-            registry::check_room(keyed.filter.identity().0)?;
+            F::asked(config)?.check_room()?;
         }
-        Ok(keyed)
+        Keyed::build(config, [] as [&str; 0])
     }
 
     /// A filter of the given keys, with the default hashing. Repeated keys are allowed.
@@ -275,19 +307,13 @@ impl<F: Stored> Keyed<F> {
         let config = config
             .clone()
             .capacity(config.capacity.max(hashes.len() as u64));
-        Keyed::from_filter(F::from_hashes(&config, &mut hashes)?, hashing, &config)
-    }
-
-    /// Takes in another filter of the same shape and hashing. On `Err` this one is exactly as it was.
-    ///
-    /// # Errors
-    ///
-    /// [`MergeError`] when the hashing, the kind or a parameter differs, or the union does not fit.
-    pub fn merge(&mut self, other: &Keyed<F>) -> Result<(), MergeError> {
-        if !self.hashing.agrees_with(&other.hashing) {
-            return Err(MergeErrorKind::Hashing.into());
-        }
-        self.filter.merge_stored(&other.filter)
+        let kind = F::asked(&config)?;
+        let filter = F::from_any(kind.build(&config, &mut hashes)?);
+        let filter = filter.ok_or_else(|| BuildErrorKind::OtherKind {
+            named: config.kind.clone().unwrap_or_default(),
+            built: kind.name,
+        })?;
+        Keyed::from_filter(filter, hashing, &config)
     }
 
     /// Writes the file to any sink: a socket, a pipe, a `Vec<u8>`.
@@ -301,18 +327,18 @@ impl<F: Stored> Keyed<F> {
 
     /// The parts of the file, arrays lent by the filter.
     fn encoder(&self) -> Encoder<'_> {
+        let (kind, filter) = self.filter.parts();
         let mut encoder = Encoder::default();
-        self.filter.write_parts(&mut encoder);
+        kind.encode(filter, &mut encoder);
         encoder
     }
 
     fn header(&self) -> Header {
-        let (kind, kind_version) = self.filter.identity();
-        let hashing = FileHashing::Known(self.hashing);
+        let (kind, _) = self.filter.parts();
         Header {
-            kind,
-            kind_version,
-            hashing,
+            kind: kind.id,
+            kind_version: kind.version,
+            hashing: FileHashing::Known(self.hashing),
             len: self.filter.len(),
             capacity: self.capacity,
             fpr: self.fpr,
@@ -424,8 +450,16 @@ impl<F: Stored> Keyed<F> {
     ) -> Result<Keyed<F>, DecodeError> {
         let (header, mut decoder) = format::open(bytes)?;
         let hashing = header.hashing.resolve(given)?;
-        let filter = F::read_parts(header.kind, header.kind_version, &mut decoder)?;
+        let kind = F::found(header.kind)?;
+        if header.kind_version != kind.version {
+            let (kind, version) = (kind.name, header.kind_version);
+            return Err(DecodeErrorKind::KindVersion { kind, version }.into());
+        }
+        let filter = kind.decode(&mut decoder)?;
         decoder.finish()?;
+        let got = filter.kind().name;
+        let expected = kind.name;
+        let filter = F::from_any(filter).ok_or(DecodeErrorKind::OtherKind { expected, got })?;
         Ok(Keyed {
             filter,
             hashing,
@@ -474,62 +508,4 @@ fn read_aligned(mut input: impl Read, size: u64) -> Result<Bytes, DecodeError> {
     }
     buf.truncate(filled);
     Ok(Arc::new(buf))
-}
-
-/// What [`Keyed`] needs of a filter to build and store it: every [`Kind`], and [`AnyFilter`](crate::AnyFilter).
-///
-/// Its methods have names of their own, so that `use tamis::*` leaves those of `Kind` unambiguous.
-pub trait Stored: Filter + Sized {
-    /// See [`Kind::build`].
-    #[doc(hidden)]
-    fn from_hashes(config: &Config, hashes: &mut [u64]) -> Result<Self, BuildError>;
-    /// The kind's id and layout version.
-    #[doc(hidden)]
-    fn identity(&self) -> (u16, u16);
-    /// See [`Kind::encode`].
-    #[doc(hidden)]
-    fn write_parts<'a>(&'a self, out: &mut Encoder<'a>);
-    /// See [`Kind::decode`].
-    #[doc(hidden)]
-    fn read_parts(id: u16, version: u16, input: &mut Decoder<'_>) -> Result<Self, DecodeError>;
-    /// See [`Kind::try_merge`].
-    #[doc(hidden)]
-    fn merge_stored(&mut self, other: &Self) -> Result<(), MergeError>;
-}
-
-impl<F: Kind> Stored for F {
-    fn from_hashes(config: &Config, hashes: &mut [u64]) -> Result<F, BuildError> {
-        Kind::build(config, hashes)
-    }
-
-    fn identity(&self) -> (u16, u16) {
-        (F::ID, F::VERSION)
-    }
-
-    fn write_parts<'a>(&'a self, out: &mut Encoder<'a>) {
-        Kind::encode(self, out);
-    }
-
-    fn read_parts(id: u16, version: u16, input: &mut Decoder<'_>) -> Result<F, DecodeError> {
-        if id != F::ID {
-            return Err(DecodeErrorKind::OtherKind {
-                expected: F::ID,
-                got: id,
-            }
-            .into());
-        }
-        if version != F::VERSION {
-            return Err(DecodeErrorKind::KindVersion {
-                kind: F::NAME,
-                version,
-            }
-            .into());
-        }
-        Kind::decode(input)
-    }
-
-    fn merge_stored(&mut self, other: &F) -> Result<(), MergeError> {
-        self.try_merge(other)
-            .unwrap_or_else(|| Err(MergeErrorKind::Unsupported(F::NAME).into()))
-    }
 }

@@ -45,6 +45,7 @@
 //! file is an error, never an answer.
 
 pub mod advise;
+mod any;
 mod bits;
 pub mod bloom;
 mod buf;
@@ -61,16 +62,17 @@ mod format;
 pub mod growing;
 mod key;
 mod keyed;
+mod kinds;
 pub mod math;
 mod packed;
 pub mod peel;
 pub mod perfect;
-mod registry;
 pub mod ribbon;
 mod simd;
 pub mod tinyset;
 pub mod window;
 
+pub use any::{AnyFilter, Held};
 pub use bloom::*;
 pub use buf::{Buf, Word};
 pub use build::{Spill, Spilled};
@@ -85,14 +87,14 @@ pub use error::{
 pub use exact::*;
 #[doc(hidden)]
 pub use file::{check_writable, replace_file};
-pub use filter::{Count, Filter, Insert, Kind, Map, Merge, Remove};
+pub use filter::{Count, Filter, Halve, Insert, Kind, Map, Merge, Remove};
 pub use format::{Decoder, Encoder, ParamValue, looks_like_filter};
 pub use growing::*;
 pub use key::{Hashing, Key};
-pub use keyed::{Keyed, Stored};
+pub use keyed::Keyed;
+pub use kinds::{Capabilities, Declared, KINDS, KindInfo, KindVisitor, Tier, for_each_kind, kind};
 pub use peel::*;
 pub use perfect::*;
-pub use registry::{AnyFilter, Capabilities, KINDS, KindInfo, kind};
 pub use ribbon::*;
 pub use tinyset::*;
 pub use window::*;
@@ -100,6 +102,7 @@ pub use window::*;
 /// Switches for tests and fuzzers; not part of the interface.
 #[doc(hidden)]
 pub mod testing {
+    pub use crate::any::size_of_box;
     pub use crate::format::repair_checksums;
     /// Every formula, for tests and benches.
     pub mod math {
@@ -115,7 +118,6 @@ pub mod testing {
         pub use crate::math::tinyset::*;
         pub use crate::math::*;
     }
-    pub use crate::registry::size_of_box;
     pub use crate::simd::force_portable;
 }
 

@@ -189,7 +189,7 @@ proptest! {
         capacity in 1u64..150,
         ops in vec(op(), 0..200),
     ) {
-        for info in KINDS.iter().filter(|info| info.capabilities().insert) {
+        for info in KINDS.iter().filter(|info| info.can.insert) {
             let mut pair = Pair::new(info, capacity);
             for op in &ops {
                 pair.apply(op);

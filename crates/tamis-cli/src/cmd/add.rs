@@ -33,7 +33,7 @@ pub(crate) fn run(Args { change: args }: &Args) -> Result<ExitCode, Failure> {
     let files = Files::new(&args.keys)?;
     let (place, mut filter) = Place::open(args)?;
     let kind = change::kind_of(&filter)?;
-    if !kind.capabilities().insert {
+    if !kind.can.insert {
         let why = format!(
             "a `{}` is built once and takes no keys later; build it anew, or take a kind that inserts (see `tamis kinds`)",
             kind.name
@@ -51,7 +51,7 @@ pub(crate) fn run(Args { change: args }: &Args) -> Result<ExitCode, Failure> {
         Ok(())
     })?;
     let given = hashes.len() as u64;
-    if kind.window {
+    if kind.can.window {
         // Older ones have left again.
         let kept = usize::try_from(filter.capacity()).unwrap_or(usize::MAX);
         hashes.drain(..hashes.len().saturating_sub(kept));
@@ -66,7 +66,7 @@ pub(crate) fn run(Args { change: args }: &Args) -> Result<ExitCode, Failure> {
     if args.json {
         output::json(&json!({
             "file": place.name,
-            "kind": filter.filter().name(),
+            "kind": filter.filter().kind().name,
             "given": given,
             "added": added,
             "keys": filter.filter().len(),

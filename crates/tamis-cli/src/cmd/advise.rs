@@ -11,7 +11,8 @@ use crate::{output, units};
 
 /// Tell which filter suits, how large it will be, and whether a filter is the right tool at all
 ///
-/// Every kind is asked. Those that can do what is needed are ranked by space and speed together (twice the instructions
+/// Every kind that someone should choose today is asked, and with --all those of the literature. Those that can do what
+/// is needed are ranked by space and speed together (twice the instructions
 /// weigh like 15 % more bits, and a lower rate than was asked for counts for half of what it takes), or as --prefer says.
 /// Without --static keys are taken to arrive over time, so the filter must take insertions. Sizes marked ~ are those of a
 /// smaller filter, multiplied.
@@ -81,7 +82,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "WHAT", default_value = "balance")]
     prefer: Preference,
 
-    /// Tell also which kinds do not suit, and why
+    /// Consider also the kinds of the literature, tell all that suit, and why others do not
     #[arg(long)]
     all: bool,
 
@@ -101,11 +102,16 @@ enum Preference {
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let advice = advise::advise(&needs(args)).map_err(|e| Failure::usage("advise", e))?;
+    let needs = needs(args);
+    let advice = advise::advise(&needs).map_err(|e| Failure::usage("advise", e))?;
     if args.json {
-        output::json(&as_json(&advice))?;
+        output::json(&as_json(&advice, &needs))?;
     } else {
-        output::write(table(&advice, args.all).as_bytes())?;
+        let mut text = table(&advice, args.all);
+        if let Some(runner_up) = advice.runner_up(&needs) {
+            let _ = writeln!(text, "{runner_up}");
+        }
+        output::write(text.as_bytes())?;
         for warning in &advice.warnings {
             failure::say(&format!("warning: {warning}"));
         }
@@ -125,6 +131,7 @@ fn needs(args: &Args) -> Needs {
     needs.hit_rate = args.hit_rate;
     needs.miss_cost = args.miss_cost;
     needs.key_bytes = args.key_bytes;
+    needs.all = args.all;
     needs.prefer = match args.prefer {
         Preference::Balance => Prefer::Balance,
         Preference::Space => Prefer::Space,
@@ -133,7 +140,7 @@ fn needs(args: &Args) -> Needs {
     needs
 }
 
-fn as_json(advice: &Advice) -> Value {
+fn as_json(advice: &Advice, needs: &Needs) -> Value {
     let choice = |choice: &Choice| {
         json!({
             "kind": choice.kind.name,
@@ -151,10 +158,14 @@ fn as_json(advice: &Advice) -> Value {
     let warnings = advice.warnings.iter();
     json!({
         "choices": advice.choices.iter().map(choice).collect::<Vec<_>>(),
+        "runner_up": advice.runner_up(needs),
         "refused": refused.map(|r| json!({ "kind": r.kind.name, "why": r.why })).collect::<Vec<_>>(),
         "warnings": warnings.map(ToString::to_string).collect::<Vec<_>>(),
     })
 }
+
+/// As many are shown, unless all are asked for.
+const BEST: usize = 5;
 
 fn table(advice: &Advice, all: bool) -> String {
     let chosen = advice.choices.iter().map(|c| c.kind.name.len());
@@ -164,7 +175,8 @@ fn table(advice: &Advice, all: bool) -> String {
         "kind", "bits/key", "size", "rate", "lookup", "insert"
     );
     // Writing to memory does not fail.
-    for (i, choice) in advice.choices.iter().enumerate() {
+    let shown = if all { usize::MAX } else { BEST };
+    for (i, choice) in advice.choices.iter().take(shown).enumerate() {
         let bits = format!(
             "{}{:.2}",
             if choice.exact { "" } else { "~" },

@@ -222,7 +222,7 @@ pub(crate) fn measure(
     let Some(filter) = last else {
         return Ok(Err("nothing was measured".to_string()));
     };
-    let window = if info.window {
+    let window = if info.can.window {
         config.capacity as usize
     } else {
         usize::MAX

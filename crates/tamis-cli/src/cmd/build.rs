@@ -161,7 +161,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     if args.json {
         output::json(&json!({
             "file": target.name(),
-            "kind": filter.filter().name(),
+            "kind": filter.filter().kind().name,
             "why": why,
             "keys": filter.filter().len(),
             "capacity": filter.capacity(),
@@ -183,7 +183,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         let summary = target::summary(&filter);
         failure::say(&format!("{}: {summary}", target.name()));
         if let Some(why) = why {
-            let kind = filter.filter().name();
+            let kind = filter.filter().kind().name;
             failure::say(&format!("{}: `{kind}` was chosen: {why}", target.name()));
         }
     }

@@ -192,7 +192,7 @@ fn report(args: &Args, filter: &Keyed<AnyFilter>, totals: &Totals) -> Result<(),
         let mut report = json!({
             "lines": totals.records,
             "passed": passed,
-            "kind": filter.filter().name(),
+            "kind": filter.filter().kind().name,
             "fpr": filter.filter().fpr(),
         });
         if args.exact.is_some() {

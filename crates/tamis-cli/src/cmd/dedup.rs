@@ -109,7 +109,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
             "repeats": repeats,
             "expected_loss": seen.lost,
             "fpr": seen.filter.fpr(),
-            "kind": seen.filter.name(),
+            "kind": seen.filter.kind().name,
             "bytes": seen.filter.size_in_bytes(),
             "memory_reached": seen.sated,
         }))?;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use tamis::{AnyFilter, Bloom, Estimate, Filter, Hashing, Keyed, Kind};
+use tamis::{AnyFilter, Bloom, Declared, Estimate, Filter, Halve, Hashing, Keyed};
 
 use crate::failure::Failure;
 use crate::input::{Source, read_stdin_once};
@@ -147,9 +147,9 @@ fn bloom((name, keyed): &(String, Keyed<AnyFilter>)) -> Result<&Bloom, Failure> 
     filter.downcast_ref::<Bloom>().ok_or_else(|| {
         let why = format!(
             "a `{}` tells nothing of the size of its set ({} keys were put in); build it with --kind {}",
-            filter.name(),
+            filter.kind().name,
             filter.len(),
-            Bloom::NAME
+            Bloom::INFO.name
         );
         Failure::usage(name, why)
     })

@@ -83,7 +83,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     if args.json {
         output::json(&json!({
             "file": target.name(),
-            "kind": folded.filter().name(),
+            "kind": folded.filter().kind().name,
             "halved": halves,
             "keys": folded.filter().len(),
             "bytes": folded.file_len(),
@@ -107,11 +107,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
 
 fn half(filter: &AnyFilter, file: &str) -> Result<Result<AnyFilter, BuildError>, Failure> {
     filter.try_halve().ok_or_else(|| {
-        let can = KINDS.iter().filter(|kind| kind.halves());
+        let can = KINDS.iter().filter(|kind| kind.can.halve);
         let can: Vec<_> = can.map(|kind| format!("`{}`", kind.name)).collect();
         let why = format!(
             "a `{}` cannot be folded, only {}; build it anew from its keys",
-            filter.name(),
+            filter.kind().name,
             can.join(", ")
         );
         Failure::usage(file, why)

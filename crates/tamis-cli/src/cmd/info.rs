@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
             .collect();
         output::json(&json!({
             "file": name,
-            "kind": filter.name(),
+            "kind": filter.kind().name,
             "keys": keys,
             "capacity": keyed.capacity(),
             "fill": fill,
@@ -89,7 +89,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let none = || "-".to_string();
     let mut rows = vec![
         ("file", name),
-        ("kind", filter.name().to_string()),
+        ("kind", filter.kind().name.to_string()),
         ("keys", keys.to_string()),
         ("capacity", keyed.capacity().to_string()),
         (

@@ -79,7 +79,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     if args.json {
         output::json(&json!({
             "file": target.name(),
-            "kind": union.filter().name(),
+            "kind": union.filter().kind().name,
             "filters": args.filters.len(),
             "keys": union.filter().len(),
             "capacity": union.capacity(),

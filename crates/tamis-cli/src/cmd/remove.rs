@@ -60,7 +60,7 @@ pub(crate) fn run(Args { change: args }: &Args) -> Result<ExitCode, Failure> {
     if args.json {
         output::json(&json!({
             "file": place.name,
-            "kind": filter.filter().name(),
+            "kind": filter.filter().kind().name,
             "given": given,
             "removed": removed,
             "keys": filter.filter().len(),

@@ -184,7 +184,7 @@ fn health_of(name: &str, keyed: &Keyed<AnyFilter>) -> String {
     let bits = output::bits_per_key(keyed.file_len(), filter.len());
     out += "<div class=\"scroll\"><table class=\"facts\"><tbody>\n";
     for (name, value) in [
-        ("kind", filter.name().to_string()),
+        ("kind", filter.kind().name.to_string()),
         ("keys", filter.len().to_string()),
         ("capacity", keyed.capacity().to_string()),
         ("expected rate", output::rate(filter.fpr())),
@@ -291,7 +291,7 @@ fn as_json(args: &Args, rows: &[Row], filter: Option<&(String, Keyed<AnyFilter>)
         "kinds": rows.iter().map(kind).collect::<Vec<_>>(),
         "filter": filter.map(|(name, keyed)| json!({
             "file": name,
-            "kind": keyed.filter().name(),
+            "kind": keyed.filter().kind().name,
             "warnings": health::warnings(keyed),
         })),
     })

@@ -67,7 +67,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
                 let mut report = json!({
                     "file": path.display().to_string(),
                     "good": missing.unwrap_or(0) == 0,
-                    "kind": filter.filter().name(),
+                    "kind": filter.filter().kind().name,
                     "keys": filter.filter().len(),
                     "bytes": filter.file_len(),
                 });

@@ -21,13 +21,20 @@ fn the_ranked_choice_has_bits_per_key_and_a_reason() {
     let ran = room.run(BASE).exits(0).says_nothing();
     let text = ran.stdout();
     let first = text.lines().nth(1).unwrap();
+    assert!(first.trim_start().starts_with("1 split_block "), "{text}");
+    assert!(first.contains("times what its rate needs"), "{text}");
+    assert_eq!(
+        text.lines().count(),
+        7,
+        "a head, the best five, the runner-up: {text}"
+    );
     assert!(
-        first.trim_start().starts_with("1 split_block_256 "),
+        text.lines().last().unwrap().starts_with("the runner-up, `"),
         "{text}"
     );
-    assert!(first.contains("times what its rate needs"), "{text}");
-    let json = advise(&[]);
+    let json = advise(&["--all"]);
     assert_eq!(kinds(&json)[0], "split_block_256");
+    assert!(json["runner_up"].as_str().unwrap().contains("% space"));
     let chosen = json["choices"].as_array().unwrap();
     assert!(
         chosen
@@ -45,18 +52,18 @@ fn the_ranked_choice_has_bits_per_key_and_a_reason() {
 
 #[test]
 fn each_need_leaves_exactly_the_kinds_that_can() {
-    let inserts = |kind: &KindInfo| kind.capabilities().insert && !kind.window;
+    let inserts = |kind: &KindInfo| kind.can.insert && !kind.can.window;
     type Able<'a> = &'a dyn Fn(&KindInfo) -> bool;
     let cases: [(&str, Able<'_>); 6] = [
-        ("--delete", &|k| inserts(k) && k.capabilities().remove),
-        ("--count", &|k| inserts(k) && k.copies() >= 10),
-        ("--merge", &|k| inserts(k) && k.capabilities().merge),
-        ("--grow", &|k| k.grows()),
-        ("--static", &|k| !k.window),
-        ("--window", &|k| k.window),
+        ("--delete", &|k| inserts(k) && k.can.remove),
+        ("--count", &|k| inserts(k) && k.copies >= 10),
+        ("--merge", &|k| inserts(k) && k.can.merge),
+        ("--grow", &|k| k.can.grow),
+        ("--static", &|k| !k.can.window),
+        ("--window", &|k| k.can.window),
     ];
     for (need, able) in cases {
-        let advice = advise(&[need]);
+        let advice = advise(&[need, "--all"]);
         let listed = kinds(&advice);
         for kind in KINDS {
             let is_listed = listed.contains(&kind.name);
@@ -68,7 +75,7 @@ fn each_need_leaves_exactly_the_kinds_that_can() {
 #[test]
 fn what_is_advised_can_be_built_and_is_as_large_as_said() {
     let room = Room::new();
-    let json = advise(&["--static"]);
+    let json = advise(&["--static", "--all"]);
     for choice in json["choices"].as_array().unwrap().iter().take(5) {
         let config = choice["config"].as_str().unwrap();
         room.filter("f", 0..20_000, &["--kind", config]);

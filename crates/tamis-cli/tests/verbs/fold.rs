@@ -6,7 +6,7 @@ use crate::common::{Room, numbers};
 fn a_folded_filter_holds_every_key_in_half_the_bytes() {
     let room = Room::new();
     room.put("keys.txt", numbers(0..5000));
-    for kind in KINDS.iter().filter(|kind| kind.halves()) {
+    for kind in KINDS.iter().filter(|kind| kind.can.halve) {
         // The first capacity whose size can be halved twice.
         let folded = (50_000..50_200).find(|capacity| {
             let capacity = capacity.to_string();

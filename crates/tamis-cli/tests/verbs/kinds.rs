@@ -1,24 +1,45 @@
-use tamis::KINDS;
+use tamis::{KINDS, Tier};
 
 use crate::common::Room;
 
 #[test]
 fn the_table_says_what_the_library_says() {
     let room = Room::new();
-    let json = room.run(["kinds", "--json"]).exits(0).json();
-    let text = room.run(["kinds"]).exits(0).stdout();
+    let json = room.run(["kinds", "--all", "--json"]).exits(0).json();
+    let text = room.run(["kinds", "--all"]).exits(0).stdout();
+    assert_eq!(json.as_array().unwrap().len(), KINDS.len());
     for (kind, listed) in KINDS.iter().zip(json.as_array().unwrap()) {
         assert_eq!(listed["kind"], kind.name);
-        assert_eq!(listed["grow"], kind.grows());
-        assert_eq!(listed["fold"], kind.halves());
-        assert_eq!(listed["window"], kind.window);
-        assert_eq!(listed["copies"], kind.copies());
+        assert_eq!(listed["core"], kind.tier == Tier::Core);
+        assert_eq!(listed["grow"], kind.can.grow);
+        assert_eq!(listed["fold"], kind.can.halve);
+        assert_eq!(listed["map"], kind.can.map);
+        assert_eq!(listed["window"], kind.can.window);
+        assert_eq!(listed["copies"], kind.copies);
         let row = text
             .lines()
             .find(|l| l.split_whitespace().next() == Some(kind.name));
-        let cells: Vec<_> = row.unwrap().split_whitespace().skip(1).take(7).collect();
-        assert_eq!(cells[4] == "yes", kind.grows(), "{cells:?}");
-        assert_eq!(cells[6] == "yes", kind.window, "{cells:?}");
+        let cells: Vec<_> = row.unwrap().split_whitespace().skip(1).take(8).collect();
+        assert_eq!(cells[4] == "yes", kind.can.grow, "{cells:?}");
+        assert_eq!(cells[7] == "yes", kind.can.window, "{cells:?}");
     }
     room.run(["kinds", "extra"]).exits(2);
+}
+
+#[test]
+fn only_the_core_is_listed_unless_all_are_asked_for() {
+    let room = Room::new();
+    let json = room.run(["kinds", "--json"]).exits(0).json();
+    let core = KINDS.iter().filter(|kind| kind.tier == Tier::Core);
+    let listed = json.as_array().unwrap().iter();
+    assert!(
+        listed
+            .map(|kind| kind["kind"].as_str().unwrap())
+            .eq(core.map(|kind| kind.name))
+    );
+    let text = room.run(["kinds"]).exits(0).stdout();
+    assert!(
+        text.contains("split_block ") && !text.contains("spectral_recurring"),
+        "{text}"
+    );
 }

@@ -6,7 +6,7 @@ use crate::common::{Room, numbers};
 fn every_kind_that_merges_holds_the_keys_of_both() {
     let room = Room::new();
     room.put("all.txt", numbers(0..3000));
-    for kind in KINDS.iter().filter(|kind| kind.capabilities().merge) {
+    for kind in KINDS.iter().filter(|kind| kind.can.merge) {
         let args = ["--kind", kind.name, "--capacity", "4000"];
         room.filter("a", 0..1000, &args);
         room.filter("b", 500..2000, &args);

@@ -25,7 +25,12 @@ fn the_counts_are_those_of_the_documentation() {
 
 #[test]
 fn every_kind_is_chosen_or_refused_with_a_reason() {
-    let advice = advise(&Needs::new(10_000, 0.01)).unwrap();
+    let mut needs = Needs::new(10_000, 0.01);
+    let core = advise(&needs).unwrap();
+    assert!(core.choices.iter().all(|c| c.kind.tier == Tier::Core));
+    assert!(core.refused.iter().all(|c| c.kind.tier == Tier::Core));
+    needs.all = true;
+    let advice = advise(&needs).unwrap();
     assert_eq!(advice.choices.len() + advice.refused.len(), KINDS.len());
     assert!(advice.choices.iter().all(|c| !c.why.is_empty()));
     assert!(advice.refused.iter().all(|r| !r.why.is_empty()));
@@ -35,30 +40,27 @@ fn every_kind_is_chosen_or_refused_with_a_reason() {
             .build(&choice.config, &mut hashes(10_000))
             .unwrap();
         assert_eq!(built.size_in_bytes() as f64, choice.bytes, "{choice:?}");
-        assert!(choice.exact && choice.kind.capabilities().insert && !choice.kind.window);
+        assert!(choice.exact && choice.kind.can.insert && !choice.kind.can.window);
     }
 }
 
 #[test]
 fn what_is_needed_decides() {
     let mut needs = Needs::new(100_000, 0.01);
+    assert_eq!(names(&advise(&needs).unwrap())[0], "split_block");
+    needs.all = true;
     assert_eq!(names(&advise(&needs).unwrap())[0], "split_block_256");
     needs.fixed = true;
     let fixed = advise(&needs).unwrap();
-    assert!(fixed.choices.iter().any(|c| !c.kind.capabilities().insert));
+    assert!(fixed.choices.iter().any(|c| !c.kind.can.insert));
     needs.remove = true;
     let removing = advise(&needs).unwrap();
-    assert!(
-        removing
-            .choices
-            .iter()
-            .all(|c| c.kind.capabilities().remove)
-    );
+    assert!(removing.choices.iter().all(|c| c.kind.can.remove));
     assert!(names(&removing).contains(&"cuckoo"));
     needs.copies = 9;
     let counting = advise(&needs).unwrap();
     assert!(!names(&counting).contains(&"cuckoo"));
-    assert!(counting.choices.iter().all(|c| c.kind.copies() >= 9));
+    assert!(counting.choices.iter().all(|c| c.kind.copies >= 9));
     needs.copies = 1000;
     let wide = advise(&needs).unwrap();
     let asked: Vec<String> = wide.choices.iter().map(|c| c.config.to_string()).collect();
@@ -76,7 +78,7 @@ fn what_is_needed_decides() {
             .unwrap()
             .choices
             .iter()
-            .all(|c| c.kind.window)
+            .all(|c| c.kind.can.window)
     );
 }
 
@@ -84,6 +86,7 @@ fn what_is_needed_decides() {
 fn the_smallest_and_the_fastest_are_balanced_and_a_lower_rate_counts() {
     let mut needs = Needs::new(100_000, 0.01);
     needs.fixed = true;
+    needs.all = true;
     let advice = advise(&needs).unwrap();
     let balance = |name| {
         let choice = advice.choices.iter().find(|c| c.kind.name == name);
@@ -96,6 +99,27 @@ fn the_smallest_and_the_fastest_are_balanced_and_a_lower_rate_counts() {
     assert!(first.eq(["ribbon_bumped", "binary_fuse8", "ribbon_homogeneous"]));
     let ranked = advice.choices.iter().filter_map(|c| c.balance(&needs));
     assert!(ranked.is_sorted());
+}
+
+#[test]
+fn each_reason_differs_and_the_runner_up_is_compared() {
+    let needs = Needs::new(100_000, 0.01);
+    let advice = advise(&needs).unwrap();
+    let mut reasons: Vec<&str> = advice.choices.iter().map(|c| &*c.why).collect();
+    assert!(reasons.len() >= 5, "{reasons:?}");
+    reasons.sort_unstable();
+    let told = reasons.len();
+    reasons.dedup();
+    assert_eq!(reasons.len(), told);
+    let removing = advice.choices.iter().find(|c| c.kind.can.remove).unwrap();
+    assert!(removing.why.contains("can also remove"), "{}", removing.why);
+    let runner_up = advice.runner_up(&needs).unwrap();
+    let [first, second] = [0, 1].map(|i| format!("`{}`", advice.choices[i].kind.name));
+    assert!(
+        runner_up.contains(&first) && runner_up.contains(&second),
+        "{runner_up}"
+    );
+    assert!(runner_up.contains("% space"), "{runner_up}");
 }
 
 #[test]

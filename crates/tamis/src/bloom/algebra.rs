@@ -29,7 +29,7 @@
 use crate::bloom::Bloom;
 use crate::buf::Buf;
 use crate::error::{BuildError, MergeError};
-use crate::filter::Merge;
+use crate::filter::{Halve, Merge};
 use crate::math;
 use crate::simd::{self, Bits, Op};
 
@@ -267,7 +267,9 @@ impl Bloom {
             ones: simd::dispatch(CountOnes(&self.words, &other.words)),
         })
     }
+}
 
+impl Halve for Bloom {
     /// The same keys in half the bits, as if they had been inserted there: a filter that turned out too large shrinks, or
     /// fits a smaller one to be merged with. The rate rises to that of the new fill, with the same `k`.
     ///
@@ -276,7 +278,7 @@ impl Bloom {
     /// [`BuildError`] when the number of bits is not a multiple of 128, or memory is short.
     ///
     /// ```
-    /// use tamis::{Bloom, Config, Filter, Kind};
+    /// use tamis::{Bloom, Config, Halve, Kind};
     ///
     /// let mut filter = Bloom::build(&Config::new(100_000), &mut [])?;
     /// while let Ok(half) = filter.halve() {
@@ -285,7 +287,7 @@ impl Bloom {
     /// assert_ne!(filter.bits() % 128, 0);
     /// # Ok::<(), tamis::BuildError>(())
     /// ```
-    pub fn halve(&self) -> Result<Bloom, BuildError> {
+    fn halve(&self) -> Result<Bloom, BuildError> {
         if !self.bits().is_multiple_of(128) {
             let expected = "a multiple of 128, to be halved";
             return Err(BuildError::parameter("bits", self.bits(), expected));

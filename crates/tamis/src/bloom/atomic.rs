@@ -48,7 +48,7 @@ use crate::bloom::{Bloom, SplitBlock512};
 use crate::config::Config;
 use crate::error::{BuildError, MergeError, NoMemory};
 use crate::filter::{Filter, Kind};
-use crate::{registry, simd};
+use crate::simd;
 
 /// A filter that threads insert into through `&self`, as [`AtomicBloom`] and [`AtomicSplitBlock`]; made from a plain
 /// filter and turned back into one.
@@ -199,7 +199,7 @@ impl<F: BitWords> Atomic<F> {
     /// As [`Kind::build`] of the plain filter, and when the configuration says nothing of the capacity.
     pub fn new(config: &Config) -> Result<Atomic<F>, BuildError> {
         if config.capacity == 0 {
-            registry::check_room(F::ID)?;
+            F::INFO.check_room()?;
         }
         Atomic::from_plain(&F::build(config, &mut [])?)
     }
@@ -317,7 +317,7 @@ impl<F: BitWords> Filter for Atomic<F> {
 impl<F: BitWords> fmt::Debug for Atomic<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Atomic")
-            .field("kind", &F::NAME)
+            .field("kind", &F::INFO.name)
             .field("words", &self.words.len)
             .field("k", &self.k)
             .field("len", &self.len())

@@ -292,11 +292,8 @@ impl Insert for Balanced {
 }
 
 impl Kind for Balanced {
-    const ID: u16 = 13;
-    const NAME: &'static str = "balanced";
     const ABOUT: &'static str =
         "a bound on the error of every block, at the price of a list of keys";
-    const SOURCE: &'static str = "bloom/balanced.rs";
 
     fn build(config: &Config, hashes: &mut [u64]) -> Result<Balanced, BuildError> {
         let (keys, _) = config.check::<Balanced>(hashes)?;
@@ -358,10 +355,6 @@ impl Kind for Balanced {
         filter.check_blocks()?;
         filter.check_list()?;
         Ok(filter)
-    }
-
-    fn as_insert(&mut self) -> Option<&mut dyn Insert> {
-        Some(self)
     }
 }
 

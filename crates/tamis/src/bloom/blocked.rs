@@ -49,7 +49,7 @@ use crate::bloom::split_block::floor;
 use crate::buf::{Buf, Word};
 use crate::config::{Config, Param};
 use crate::error::{BuildError, BuildErrorKind, DecodeError, Full, MergeError};
-use crate::filter::{Filter, Insert, Kind, Merge};
+use crate::filter::{Filter, Halve, Insert, Kind, Merge};
 use crate::format::{Decoder, Encoder};
 use crate::{math, simd};
 
@@ -87,18 +87,6 @@ impl Blocked {
     /// How many bits a key sets.
     pub fn k(&self) -> u32 {
         self.k
-    }
-
-    /// The same keys in half the blocks, as if they had been inserted there: neighbours are laid over one another. The
-    /// rate rises to that of the new fill, with the same `k`.
-    ///
-    /// # Errors
-    ///
-    /// [`BuildError`] when the number of blocks is odd, or memory is short.
-    pub fn halve(&self) -> Result<Blocked, BuildError> {
-        let words = halve_blocks(&self.words)?;
-        let &Blocked { k, len, .. } = self;
-        Ok(Blocked { words, k, len })
     }
 }
 
@@ -211,11 +199,22 @@ impl Extend<u64> for Blocked {
     }
 }
 
+impl Halve for Blocked {
+    /// The same keys in half the blocks, as if they had been inserted there: neighbours are laid over one another. The
+    /// rate rises to that of the new fill, with the same `k`.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] when the number of blocks is odd, or memory is short.
+    fn halve(&self) -> Result<Blocked, BuildError> {
+        let words = halve_blocks(&self.words)?;
+        let &Blocked { k, len, .. } = self;
+        Ok(Blocked { words, k, len })
+    }
+}
+
 impl Kind for Blocked {
-    const ID: u16 = 11;
-    const NAME: &'static str = "blocked";
     const ABOUT: &'static str = "the smallest Bloom filter that reads one cache line";
-    const SOURCE: &'static str = "bloom/blocked.rs";
     const PARAMS: &'static [Param] = &[Param {
         name: "k",
         about: "bits that a key sets, 1 to 24; default: the smallest filter for the rate",
@@ -263,18 +262,6 @@ impl Kind for Blocked {
             words: input.section("words", blocks * WORDS as u64)?,
             len: input.len(),
         })
-    }
-
-    fn as_insert(&mut self) -> Option<&mut dyn Insert> {
-        Some(self)
-    }
-
-    fn try_merge(&mut self, other: &Blocked) -> Option<Result<(), MergeError>> {
-        Some(self.merge(other))
-    }
-
-    fn try_halve(&self) -> Option<Result<Blocked, BuildError>> {
-        Some(self.halve())
     }
 }
 

@@ -268,10 +268,7 @@ impl Merge for BloomG {
 }
 
 impl Kind for BloomG {
-    const ID: u16 = 10;
-    const NAME: &'static str = "bloom_g";
     const ABOUT: &'static str = "a Bloom filter that reads g words, not k: one or two";
-    const SOURCE: &'static str = "bloom/bloom_g.rs";
     const PARAMS: &'static [Param] = &[
         Param {
             name: "g",
@@ -341,14 +338,6 @@ impl Kind for BloomG {
         let k = input.param_in("k", u64::from(g)..=u64::from(MOST_K))? as u32;
         let bits = input.section("words", words * u64::from(word_bits / 64))?;
         Ok(BloomG::from_parts(bits, word_bits, g, k, input.len()))
-    }
-
-    fn as_insert(&mut self) -> Option<&mut dyn Insert> {
-        Some(self)
-    }
-
-    fn try_merge(&mut self, other: &BloomG) -> Option<Result<(), MergeError>> {
-        Some(self.merge(other))
     }
 }
 

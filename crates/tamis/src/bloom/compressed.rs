@@ -445,10 +445,7 @@ impl Merge for Compressed {
 }
 
 impl Kind for Compressed {
-    const ID: u16 = 20;
-    const NAME: &'static str = "compressed";
     const ABOUT: &'static str = "a small file and much memory: for filters that travel";
-    const SOURCE: &'static str = "bloom/compressed.rs";
     const PARAMS: &'static [Param] = &[Param {
         name: "k",
         about: "bits that a key sets, 1 to 64: fewer make the file smaller and the memory larger; default: 2",
@@ -522,14 +519,6 @@ impl Kind for Compressed {
         Ok(Compressed {
             filter: Bloom::from_parts(array, k, input.len()),
         })
-    }
-
-    fn as_insert(&mut self) -> Option<&mut dyn Insert> {
-        Some(self)
-    }
-
-    fn try_merge(&mut self, other: &Compressed) -> Option<Result<(), MergeError>> {
-        Some(self.merge(other))
     }
 }
 

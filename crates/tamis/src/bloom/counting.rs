@@ -92,7 +92,6 @@
 //!   ([`SpectralRecurring`](crate::SpectralRecurring)).
 //! - Bonomi et al., *An improved construction for counting Bloom filters*, 2006: how much less space does the same.
 
-use std::any::Any;
 use std::fmt::Debug;
 use std::marker::PhantomData;
 use std::ops::RangeInclusive;
@@ -104,13 +103,10 @@ use crate::config::{Config, Param};
 use crate::error::{BuildError, DecodeError, Full, MergeError};
 use crate::filter::{Count, Filter, Insert, Kind, Merge, Remove};
 use crate::format::{Decoder, Encoder};
+use crate::kinds::Declared;
 
 /// Which of a key's counters an insertion increases: [`Every`] or [`Least`]. Sealed.
 pub trait Rule: Copy + Debug + Send + Sync + sealed::Sealed + 'static {
-    #[doc(hidden)]
-    const ID: u16;
-    #[doc(hidden)]
-    const NAME: &'static str;
     #[doc(hidden)]
     const ABOUT: &'static str;
     #[doc(hidden)]
@@ -138,8 +134,6 @@ pub struct Every;
 pub struct Least;
 
 impl Rule for Every {
-    const ID: u16 = 15;
-    const NAME: &'static str = "counting";
     const ABOUT: &'static str =
         "a Bloom filter that forgets keys and counts copies, and gives the plain one of those left";
     const PARAMS: &'static [Param] = &[
@@ -154,8 +148,6 @@ impl Rule for Every {
 }
 
 impl Rule for Least {
-    const ID: u16 = 18;
-    const NAME: &'static str = "counting_minimal";
     const ABOUT: &'static str =
         "how often each key came, never too low and seldom too high; keys stay";
     const PARAMS: &'static [Param] = &[
@@ -344,11 +336,11 @@ impl<R: Rule> Merge for CountingBy<R> {
     }
 }
 
-impl<R: Rule> Kind for CountingBy<R> {
-    const ID: u16 = R::ID;
-    const NAME: &'static str = R::NAME;
+impl<R: Rule> Kind for CountingBy<R>
+where
+    CountingBy<R>: Declared,
+{
     const ABOUT: &'static str = R::ABOUT;
-    const SOURCE: &'static str = "bloom/counting.rs";
     const PARAMS: &'static [Param] = R::PARAMS;
 
     fn build(config: &Config, hashes: &mut [u64]) -> Result<CountingBy<R>, BuildError> {
@@ -372,23 +364,6 @@ impl<R: Rule> Kind for CountingBy<R> {
             len: input.len(),
             rule: PhantomData,
         })
-    }
-
-    fn as_insert(&mut self) -> Option<&mut dyn Insert> {
-        Some(self)
-    }
-
-    fn as_remove(&mut self) -> Option<&mut dyn Remove> {
-        let counting = (self as &mut dyn Any).downcast_mut::<Counting>()?;
-        Some(counting)
-    }
-
-    fn as_count(&self) -> Option<&dyn Count> {
-        Some(self)
-    }
-
-    fn try_merge(&mut self, other: &CountingBy<R>) -> Option<Result<(), MergeError>> {
-        Some(self.merge(other))
     }
 }
 

@@ -17,7 +17,7 @@ use crate::bloom::{Bloom, Counting};
 use crate::config::Config;
 use crate::error::{BuildError, Full};
 use crate::filter::{Count, Filter, Insert, Kind, Remove};
-use crate::registry;
+use crate::kinds::Declared;
 
 /// A [`Counting`] filter and the [`Bloom`] filter of its keys, kept in step. Lookups read only the latter.
 ///
@@ -48,7 +48,7 @@ impl CountingPair {
     /// [`BuildError`] when the configuration is not possible, or says nothing of the capacity.
     pub fn new(config: &Config) -> Result<CountingPair, BuildError> {
         if config.capacity == 0 {
-            registry::check_room(Counting::ID)?;
+            Counting::INFO.check_room()?;
         }
         CountingPair::from_counting(Counting::build(config, &mut [])?)
     }

@@ -181,11 +181,8 @@ impl Remove for SpectralRecurring {
 }
 
 impl Kind for SpectralRecurring {
-    const ID: u16 = 19;
-    const NAME: &'static str = "spectral_recurring";
     const ABOUT: &'static str =
         "an estimate of how often each key came, sometimes too low; keys can leave";
-    const SOURCE: &'static str = "bloom/spectral_recurring.rs";
     const PARAMS: &'static [Param] = &[
         K,
         Param {
@@ -227,14 +224,6 @@ impl Kind for SpectralRecurring {
             used: true,
             len,
         })
-    }
-
-    fn as_insert(&mut self) -> Option<&mut dyn Insert> {
-        Some(self)
-    }
-
-    fn as_remove(&mut self) -> Option<&mut dyn Remove> {
-        Some(self)
     }
 }
 

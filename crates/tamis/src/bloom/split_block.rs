@@ -52,8 +52,9 @@ use crate::bloom::{BitWords, insert_all};
 use crate::buf::{Buf, Word};
 use crate::config::Config;
 use crate::error::{BuildError, BuildErrorKind, DecodeError, Full, MergeError};
-use crate::filter::{Filter, Insert, Kind, Merge};
+use crate::filter::{Filter, Halve, Insert, Kind, Merge};
 use crate::format::{Decoder, Encoder};
+use crate::kinds::Declared;
 use crate::math;
 use crate::simd::{self, Bits, Op, Single, Table, TableMut, half_range};
 
@@ -78,12 +79,6 @@ pub(crate) const SALTS: [u32; LANES] = [
 pub trait Lane: Word + BitAnd<Output = Self> + BitOr<Output = Self> + Not<Output = Self> {
     #[doc(hidden)]
     const BITS: u32;
-    #[doc(hidden)]
-    const ID: u16;
-    #[doc(hidden)]
-    const NAME: &'static str;
-    #[doc(hidden)]
-    const ABOUT: &'static str;
     /// The most blocks that a filter may have.
     #[doc(hidden)]
     const MOST_BLOCKS: u64;
@@ -129,18 +124,6 @@ impl<L: Lane> SplitBlock<L> {
     #[inline(always)]
     fn reader(&self) -> Option<Reader<'_, L>> {
         Table::new(self.blocks()).map(Reader)
-    }
-
-    /// The same keys in half the blocks, as if they had been inserted there: neighbours are laid over one another. The
-    /// rate rises to that of the new fill.
-    ///
-    /// # Errors
-    ///
-    /// [`BuildError`] when the number of blocks is odd, or memory is short.
-    pub fn halve(&self) -> Result<SplitBlock<L>, BuildError> {
-        let lanes = halve_blocks(&self.lanes)?;
-        let len = self.len;
-        Ok(SplitBlock { lanes, len })
     }
 
     /// The bits that a key sets in its block: this filter's geometry, with [`block_of`].
@@ -372,11 +355,28 @@ impl BitWords for SplitBlock512 {
     }
 }
 
-impl<L: Lane> Kind for SplitBlock<L> {
-    const ID: u16 = L::ID;
-    const NAME: &'static str = L::NAME;
-    const ABOUT: &'static str = L::ABOUT;
-    const SOURCE: &'static str = "bloom/split_block.rs";
+impl<L: Lane> Halve for SplitBlock<L> {
+    /// The same keys in half the blocks, as if they had been inserted there: neighbours are laid over one another. The
+    /// rate rises to that of the new fill.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] when the number of blocks is odd, or memory is short.
+    fn halve(&self) -> Result<SplitBlock<L>, BuildError> {
+        let lanes = halve_blocks(&self.lanes)?;
+        let len = self.len;
+        Ok(SplitBlock { lanes, len })
+    }
+}
+
+impl<L: Lane> Kind for SplitBlock<L>
+where
+    Self: Declared,
+{
+    const ABOUT: &'static str = match L::BITS {
+        32 => "the block geometry of Parquet and Impala: half a cache line per lookup",
+        _ => "the fastest to fill and to ask: one cache line, one vector test",
+    };
 
     fn build(config: &Config, hashes: &mut [u64]) -> Result<SplitBlock<L>, BuildError> {
         let (keys, _) = config.check::<SplitBlock<L>>(hashes)?;
@@ -416,26 +416,10 @@ impl<L: Lane> Kind for SplitBlock<L> {
             len: input.len(),
         })
     }
-
-    fn as_insert(&mut self) -> Option<&mut dyn Insert> {
-        Some(self)
-    }
-
-    fn try_merge(&mut self, other: &SplitBlock<L>) -> Option<Result<(), MergeError>> {
-        Some(self.merge(other))
-    }
-
-    fn try_halve(&self) -> Option<Result<SplitBlock<L>, BuildError>> {
-        Some(self.halve())
-    }
 }
 
 impl Lane for u32 {
     const BITS: u32 = 32;
-    const ID: u16 = 3;
-    const NAME: &'static str = "split_block_256";
-    const ABOUT: &'static str =
-        "the block geometry of Parquet and Impala: half a cache line per lookup";
     const MOST_BLOCKS: u64 = (1 << 31) - 1;
     const BY_HALF: bool = true;
 
@@ -451,9 +435,6 @@ impl Lane for u32 {
 
 impl Lane for u64 {
     const BITS: u32 = 64;
-    const ID: u16 = 2;
-    const NAME: &'static str = "split_block";
-    const ABOUT: &'static str = "the fastest to fill and to ask: one cache line, one vector test";
     const MOST_BLOCKS: u64 = 1 << 32;
     const BY_HALF: bool = false;
 
@@ -475,7 +456,10 @@ mod tests {
     #[test]
     fn sizes_are_those_of_the_formula() {
         // Bits/key: 256-bit blocks 10.53 at 1 % and 12.85 at 2⁻⁸, 512-bit blocks 10.10 and 12.18.
-        fn bits_per_key<L: Lane>(fpr: f64) -> f64 {
+        fn bits_per_key<L: Lane>(fpr: f64) -> f64
+        where
+            SplitBlock<L>: Kind,
+        {
             let filter = SplitBlock::<L>::build(&Config::new(1_000_000).fpr(fpr), &mut []).unwrap();
             filter.lanes.len() as f64 * f64::from(L::BITS) / 1e6
         }

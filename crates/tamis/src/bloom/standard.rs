@@ -364,10 +364,7 @@ impl BitWords for Bloom {
 }
 
 impl Kind for Bloom {
-    const ID: u16 = 1;
-    const NAME: &'static str = "bloom";
     const ABOUT: &'static str = "the classic: merge and estimate sizes without the keys";
-    const SOURCE: &'static str = "bloom/standard.rs";
     const PARAMS: &'static [Param] = &[K];
 
     fn build(config: &Config, hashes: &mut [u64]) -> Result<Bloom, BuildError> {
@@ -392,18 +389,6 @@ impl Kind for Bloom {
         }
         let words = input.section("words", bits / 64)?;
         Ok(Bloom::from_parts(words, k, input.len()))
-    }
-
-    fn as_insert(&mut self) -> Option<&mut dyn Insert> {
-        Some(self)
-    }
-
-    fn try_merge(&mut self, other: &Bloom) -> Option<Result<(), MergeError>> {
-        Some(self.merge(other))
-    }
-
-    fn try_halve(&self) -> Option<Result<Bloom, BuildError>> {
-        Some(self.halve())
     }
 }
 

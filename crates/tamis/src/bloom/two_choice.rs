@@ -199,11 +199,8 @@ impl Merge for TwoChoice {
 }
 
 impl Kind for TwoChoice {
-    const ID: u16 = 14;
-    const NAME: &'static str = "two_choice";
     const ABOUT: &'static str =
         "2 % smaller than a Bloom filter at 0.1 % and below, for twice the probes";
-    const SOURCE: &'static str = "bloom/two_choice.rs";
 
     fn build(config: &Config, hashes: &mut [u64]) -> Result<TwoChoice, BuildError> {
         let (keys, fpr) = config.check::<TwoChoice>(hashes)?;
@@ -240,14 +237,6 @@ impl Kind for TwoChoice {
             k,
             len: input.len(),
         })
-    }
-
-    fn as_insert(&mut self) -> Option<&mut dyn Insert> {
-        Some(self)
-    }
-
-    fn try_merge(&mut self, other: &TwoChoice) -> Option<Result<(), MergeError>> {
-        Some(self.merge(other))
     }
 }
 

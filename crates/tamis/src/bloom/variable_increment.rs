@@ -358,11 +358,8 @@ impl Merge for VariableIncrement {
 const SHAPE: [&str; 4] = ["counters", "k", "steps", "counter_bits"];
 
 impl Kind for VariableIncrement {
-    const ID: u16 = 16;
-    const NAME: &'static str = "variable_increment";
     const ABOUT: &'static str =
         "keys come and go, and filters are added up, in two thirds of `counting`";
-    const SOURCE: &'static str = "bloom/variable_increment.rs";
     const PARAMS: &'static [Param] = &[
         Param {
             name: "k",
@@ -456,18 +453,6 @@ impl Kind for VariableIncrement {
             steps,
             len: input.len(),
         })
-    }
-
-    fn as_insert(&mut self) -> Option<&mut dyn Insert> {
-        Some(self)
-    }
-
-    fn as_remove(&mut self) -> Option<&mut dyn Remove> {
-        Some(self)
-    }
-
-    fn try_merge(&mut self, other: &VariableIncrement) -> Option<Result<(), MergeError>> {
-        Some(self.merge(other))
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) fn distinct(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Bloomier, Config, Hashing, Keyed, Map, Perfect, Retrieval, Stored, math};
+    use crate::{Bloomier, Config, Hashing, Held, Keyed, Map, Perfect, Retrieval, math};
 
     fn of(pairs: &[(u64, u64)]) -> Result<Vec<usize>, BuildError> {
         distinct(pairs.len(), |i| pairs[i].0, |i| pairs[i].1)
@@ -70,7 +70,7 @@ mod tests {
     }
 
     /// Every map of keys answers for them, one by one and in batches, also when it was saved.
-    fn answers<M: Map + Stored>() {
+    fn answers<M: Map + Held>() {
         for n in [0, 1, 300, 20_000] {
             let config = Config::default().fpr(0.01);
             let secret = Hashing::secret([3; 16]);

@@ -342,7 +342,10 @@ mod tests {
     use crate::bits::mix64;
     use crate::{BinaryFuse, BinaryFuse8, BinaryFuse16, Config, Filter, Fingerprint, Keyed, Kind};
 
-    fn spilled<F: Fingerprint>(config: &Config, hashes: &[u64]) -> BinaryFuse<F> {
+    fn spilled<F: Fingerprint>(config: &Config, hashes: &[u64]) -> BinaryFuse<F>
+    where
+        BinaryFuse<F>: Kind,
+    {
         let directory = tempfile::tempdir().unwrap();
         let mut spill = Spill::new(&directory).unwrap();
         for &hash in hashes {
@@ -355,7 +358,7 @@ mod tests {
         filter
     }
 
-    fn bytes<F: Fingerprint>(filter: BinaryFuse<F>) -> Vec<u8> {
+    fn bytes(filter: impl Kind) -> Vec<u8> {
         let keyed = Keyed::from_filter(filter, Default::default(), &Config::default());
         keyed.unwrap().to_bytes()
     }

@@ -385,11 +385,8 @@ impl Merge for DLeft {
 }
 
 impl Kind for DLeft {
-    const ID: u16 = 26;
-    const NAME: &'static str = "d_left";
     const ABOUT: &'static str =
         "remove keys and count copies; an insertion never moves another key";
-    const SOURCE: &'static str = "chained/d_left.rs";
     const PARAMS: &'static [Param] = &[Param {
         name: "bits",
         about: "bits of a remainder, 4 to 32; default: the fewest for the rate",
@@ -448,22 +445,6 @@ impl Kind for DLeft {
             return Err(DecodeError::invalid("cells", cell, expected));
         }
         Ok(filter)
-    }
-
-    fn as_insert(&mut self) -> Option<&mut dyn Insert> {
-        Some(self)
-    }
-
-    fn as_remove(&mut self) -> Option<&mut dyn Remove> {
-        Some(self)
-    }
-
-    fn as_count(&self) -> Option<&dyn Count> {
-        Some(self)
-    }
-
-    fn try_merge(&mut self, other: &DLeft) -> Option<Result<(), MergeError>> {
-        Some(self.merge(other))
     }
 }
 

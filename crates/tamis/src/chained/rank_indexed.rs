@@ -622,11 +622,8 @@ impl Merge for RankIndexed {
 }
 
 impl Kind for RankIndexed {
-    const ID: u16 = 27;
-    const NAME: &'static str = "rank_indexed";
     const ABOUT: &'static str =
         "keys come and go, seldom; little space, and chains found by counting ones";
-    const SOURCE: &'static str = "chained/rank_indexed.rs";
     const PARAMS: &'static [Param] = &[Param {
         name: "bits",
         about: "bits of a fingerprint, 1 to 32; default: the fewest for the rate",
@@ -657,22 +654,6 @@ impl Kind for RankIndexed {
             return Err(DecodeError::invalid("keys", input.len(), expected));
         }
         Ok(filter)
-    }
-
-    fn as_insert(&mut self) -> Option<&mut dyn Insert> {
-        Some(self)
-    }
-
-    fn as_remove(&mut self) -> Option<&mut dyn Remove> {
-        Some(self)
-    }
-
-    fn as_count(&self) -> Option<&dyn Count> {
-        Some(self)
-    }
-
-    fn try_merge(&mut self, other: &RankIndexed) -> Option<Result<(), MergeError>> {
-        Some(self.merge(other))
     }
 }
 

@@ -473,10 +473,7 @@ impl<A: Iterator<Item = u64>, B: Iterator<Item = u64>> Iterator for Union<A, B> 
 }
 
 impl Kind for Golomb {
-    const ID: u16 = 37;
-    const NAME: &'static str = "golomb";
     const ABOUT: &'static str = "sets that travel: any rate, small, merged and listed without keys";
-    const SOURCE: &'static str = "coded/golomb.rs";
     const PARAMS: &'static [Param] = &[Param {
         name: "chunk",
         about: "keys between entries of the index, 8 (faster) to 4096 (smaller); default 128",
@@ -551,10 +548,6 @@ impl Kind for Golomb {
         };
         filter.is_sound(bits)?;
         Ok(filter)
-    }
-
-    fn try_merge(&mut self, other: &Golomb) -> Option<Result<(), MergeError>> {
-        Some(self.merge(other))
     }
 }
 

@@ -465,10 +465,7 @@ impl Merge for Cuckoo {
 }
 
 impl Kind for Cuckoo {
-    const ID: u16 = 4;
-    const NAME: &'static str = "cuckoo";
     const ABOUT: &'static str = "remove keys and count copies; below 0.4 % smaller than Bloom";
-    const SOURCE: &'static str = "cuckoo/standard.rs";
     const PARAMS: &'static [Param] = &[Param {
         name: "bits",
         about: "bits of a fingerprint, 4 to 32; default: the fewest for the rate",
@@ -528,22 +525,6 @@ impl Kind for Cuckoo {
             ));
         }
         Ok(filter)
-    }
-
-    fn as_insert(&mut self) -> Option<&mut dyn Insert> {
-        Some(self)
-    }
-
-    fn as_remove(&mut self) -> Option<&mut dyn Remove> {
-        Some(self)
-    }
-
-    fn as_count(&self) -> Option<&dyn Count> {
-        Some(self)
-    }
-
-    fn try_merge(&mut self, other: &Cuckoo) -> Option<Result<(), MergeError>> {
-        Some(self.merge(other))
     }
 }
 

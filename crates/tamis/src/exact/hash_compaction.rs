@@ -246,11 +246,8 @@ impl Insert for HashCompaction {
 }
 
 impl Kind for HashCompaction {
-    const ID: u16 = 28;
-    const NAME: &'static str = "hash_compaction";
     const ABOUT: &'static str =
         "states seen by a search, with the probability that one was omitted";
-    const SOURCE: &'static str = "exact/hash_compaction.rs";
     const PARAMS: &'static [Param] = &[Param {
         name: "bits",
         about: "bits of a signature, 2 to 32; default: the fewest for the rate",
@@ -315,10 +312,6 @@ impl Kind for HashCompaction {
             used,
             len,
         })
-    }
-
-    fn as_insert(&mut self) -> Option<&mut dyn Insert> {
-        Some(self)
     }
 }
 

@@ -88,6 +88,7 @@ use crate::error::{BuildError, BuildErrorKind, DecodeError, Full, FullKind};
 use crate::filter::{Filter, Insert, Kind};
 use crate::format::{Decoder, Encoder};
 use crate::growing::narrow::{Narrow, WIDTHS};
+use crate::kinds::Declared;
 use crate::math::{self, ScalableSchedule};
 
 /// A filter that grows and compacts what is full into static filters. Insert.
@@ -272,17 +273,14 @@ impl Insert for Compacting {
 }
 
 impl Kind for Compacting {
-    const ID: u16 = 25;
-    const NAME: &'static str = "compacting";
     const ABOUT: &'static str =
         "grows with its keys and compacts them: smaller than a list of Bloom filters";
-    const SOURCE: &'static str = "growing/compacting.rs";
 
     /// The capacity is that of the first active part: what comes after it makes the filter grow.
     fn build(config: &Config, hashes: &mut [u64]) -> Result<Compacting, BuildError> {
         let (keys, fpr) = config.check::<Compacting>(hashes)?;
         let (bits, _) = widths(fpr, 0).ok_or(BuildErrorKind::Unreachable {
-            kind: Compacting::NAME,
+            kind: Compacting::INFO.name,
             fpr,
             // Two errors of 32 bits each are the least share, of which the first slice has 0.15 times the whole.
             least: 2.0 * math::fingerprint_fpr(32) / (1.0 - RATIO),
@@ -373,10 +371,6 @@ impl Kind for Compacting {
             runs,
             len,
         })
-    }
-
-    fn as_insert(&mut self) -> Option<&mut dyn Insert> {
-        Some(self)
     }
 }
 

@@ -282,11 +282,8 @@ impl Insert for Folded {
 }
 
 impl Kind for Folded {
-    const ID: u16 = 24;
-    const NAME: &'static str = "folded";
     const ABOUT: &'static str =
         "the fuzzy fold with its bits counted: growth in halving steps, up to a limit";
-    const SOURCE: &'static str = "growing/folded.rs";
     const PARAMS: &'static [Param] = &[
         Param {
             name: "folds",
@@ -385,10 +382,6 @@ impl Kind for Folded {
             return Err(DecodeError::invalid("keys", input.len(), expected));
         }
         Ok(filter)
-    }
-
-    fn as_insert(&mut self) -> Option<&mut dyn Insert> {
-        Some(self)
     }
 }
 

@@ -85,6 +85,7 @@ use crate::error::{
 };
 use crate::filter::{Filter, Insert, Kind, Merge};
 use crate::format::{Decoder, Encoder};
+use crate::kinds::Declared;
 use crate::math::{self, ScalableSchedule};
 
 /// A list of Bloom filters that grows with its keys and keeps its promised rate. Insert, merge.
@@ -233,7 +234,7 @@ impl Array {
             (Array::Bloom(ours), Array::Bloom(theirs)) => ours.merge(theirs),
             (Array::BloomG(ours), Array::BloomG(theirs)) => ours.merge(theirs),
             // Filters of one plan have one layout.
-            _ => Err(MergeErrorKind::Unsupported(Scalable::NAME).into()),
+            _ => Err(MergeErrorKind::Unsupported(Scalable::INFO.name).into()),
         }
     }
 }
@@ -487,10 +488,7 @@ impl Merge for Scalable {
 }
 
 impl Kind for Scalable {
-    const ID: u16 = 21;
-    const NAME: &'static str = "scalable";
     const ABOUT: &'static str = "grows with its keys: for when their number is not known";
-    const SOURCE: &'static str = "growing/scalable.rs";
     const PARAMS: &'static [Param] = &[
         Param {
             name: "growth",
@@ -620,14 +618,6 @@ impl Kind for Scalable {
             return Err(DecodeError::invalid("keys", input.len(), expected));
         }
         Ok(filter)
-    }
-
-    fn as_insert(&mut self) -> Option<&mut dyn Insert> {
-        Some(self)
-    }
-
-    fn try_merge(&mut self, other: &Scalable) -> Option<Result<(), MergeError>> {
-        Some(self.merge(other))
     }
 }
 

@@ -73,18 +73,13 @@ use crate::config::{Config, Param};
 use crate::error::{BuildError, DecodeError};
 use crate::filter::{Filter, Kind};
 use crate::format::{Decoder, Encoder};
+use crate::kinds::Declared;
 use crate::math;
 use crate::simd::{self, Bits, GROUP, Probe, Run, Segments, Table, places};
 use solve::MOST_KEYS;
 
 /// What a slot holds: `u8`, `u16` or `u32`. Sealed, as [`Word`] is.
 pub trait Fingerprint: Word + BitXor<Output = Self> {
-    #[doc(hidden)]
-    const ID: u16;
-    #[doc(hidden)]
-    const NAME: &'static str;
-    #[doc(hidden)]
-    const ABOUT: &'static str;
     /// The low bits of a hash.
     #[doc(hidden)]
     fn truncate(hash: u64) -> Self;
@@ -383,11 +378,15 @@ impl<F: Fingerprint> Filter for BinaryFuse<F> {
     }
 }
 
-impl<F: Fingerprint> Kind for BinaryFuse<F> {
-    const ID: u16 = F::ID;
-    const NAME: &'static str = F::NAME;
-    const ABOUT: &'static str = F::ABOUT;
-    const SOURCE: &'static str = "peel/binary_fuse.rs";
+impl<F: Fingerprint> Kind for BinaryFuse<F>
+where
+    Self: Declared,
+{
+    const ABOUT: &'static str = match size_of::<F>() {
+        1 => "a fixed set at 0.39 %, in 9 bits per key",
+        2 => "a fixed set at 0.0015 %, in 18 bits per key",
+        _ => "a fixed set at 2.3e-10, in 36 bits per key",
+    };
     const PARAMS: &'static [Param] = &[
         Param {
             name: "arity",
@@ -454,37 +453,16 @@ impl<F: Fingerprint> Kind for BinaryFuse<F> {
 }
 
 macro_rules! fingerprint {
-    ($t:ty, $id:literal, $name:literal, $about:literal) => {
+    ($($t:ty)*) => {$(
         impl Fingerprint for $t {
-            const ID: u16 = $id;
-            const NAME: &'static str = $name;
-            const ABOUT: &'static str = $about;
-
             #[inline(always)]
             fn truncate(hash: u64) -> $t {
                 hash as $t
             }
         }
-    };
+    )*};
 }
-fingerprint!(
-    u8,
-    5,
-    "binary_fuse8",
-    "a fixed set at 0.39 %, in 9 bits per key"
-);
-fingerprint!(
-    u16,
-    6,
-    "binary_fuse16",
-    "a fixed set at 0.0015 %, in 18 bits per key"
-);
-fingerprint!(
-    u32,
-    7,
-    "binary_fuse32",
-    "a fixed set at 2.3e-10, in 36 bits per key"
-);
+fingerprint!(u8 u16 u32);
 
 #[cfg(test)]
 mod tests;

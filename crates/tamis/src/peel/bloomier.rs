@@ -377,11 +377,8 @@ impl Filter for Bloomier {
 }
 
 impl Kind for Bloomier {
-    const ID: u16 = 39;
-    const NAME: &'static str = "bloomier";
     const ABOUT: &'static str =
         "a fixed set at any rate, or a fixed map from keys to values of up to 64 bits";
-    const SOURCE: &'static str = "peel/bloomier.rs";
     const PARAMS: &'static [Param] = &[Param {
         name: "bits",
         about: "bits of a fingerprint, 1 to 32; default: what the rate needs; 0 for maps that are asked for members only",

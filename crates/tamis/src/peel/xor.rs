@@ -52,6 +52,7 @@ use crate::config::{Config, Tally};
 use crate::error::{BuildError, BuildErrorKind, DecodeError};
 use crate::filter::{Filter, Kind};
 use crate::format::{Decoder, Encoder};
+use crate::kinds::Declared;
 use crate::peel::Fingerprint;
 use crate::peel::binary_fuse::fingerprint;
 use crate::peel::peeler::{self, MOST_SLOTS, Order, STEPS};
@@ -133,7 +134,7 @@ pub(super) fn check_rate<F: Fingerprint, K: Kind>(fpr: f64) -> Result<(), BuildE
     if fpr >= least {
         return Ok(());
     }
-    let kind = K::NAME;
+    let kind = K::INFO.name;
     Err(BuildErrorKind::Unreachable { kind, fpr, least }.into())
 }
 
@@ -242,23 +243,14 @@ impl<F: Fingerprint> Filter for Xor<F> {
     }
 }
 
-impl<F: Fingerprint> Kind for Xor<F> {
-    const ID: u16 = match size_of::<F>() {
-        1 => 29,
-        2 => 30,
-        _ => 31,
-    };
-    const NAME: &'static str = match size_of::<F>() {
-        1 => "xor8",
-        2 => "xor16",
-        _ => "xor32",
-    };
+impl<F: Fingerprint> Kind for Xor<F>
+where
+    Self: Declared,
+{
     const ABOUT: &'static str = match size_of::<F>() {
         1 => "a fixed set at 0.39 %, in 9.8 bits per key: the simplest",
-        2 => "a fixed set at 0.0015 %, in 20 bits per key: the simplest",
-        _ => "a fixed set at 2.3e-10, in 39 bits per key: the simplest",
+        _ => "a fixed set at 0.0015 %, in 20 bits per key: the simplest",
     };
-    const SOURCE: &'static str = "peel/xor.rs";
 
     fn build(config: &Config, hashes: &mut [u64]) -> Result<Xor<F>, BuildError> {
         let (_, fpr) = config.check::<Xor<F>>(hashes)?;

@@ -44,6 +44,7 @@ use crate::config::Config;
 use crate::error::{BuildError, DecodeError, NoMemory};
 use crate::filter::{Filter, Kind};
 use crate::format::{Decoder, Encoder};
+use crate::kinds::Declared;
 use crate::peel::Fingerprint;
 use crate::peel::binary_fuse::fingerprint;
 use crate::peel::xor::{Blocks, Xor, check_rate};
@@ -246,21 +247,14 @@ impl<F: Fingerprint> Filter for XorPlus<F> {
     }
 }
 
-impl<F: Fingerprint> Kind for XorPlus<F> {
-    const ID: u16 = match size_of::<F>() {
-        1 => 32,
-        2 => 33,
-        _ => panic!("an xor+ filter has fingerprints of 8 or 16 bits"),
-    };
-    const NAME: &'static str = match size_of::<F>() {
-        1 => "xor_plus8",
-        _ => "xor_plus16",
-    };
+impl<F: Fingerprint> Kind for XorPlus<F>
+where
+    Self: Declared,
+{
     const ABOUT: &'static str = match size_of::<F>() {
         1 => "a fixed set at 0.39 %: an xor filter without its empty slots",
         _ => "a fixed set at 0.0015 %: an xor filter without its empty slots",
     };
-    const SOURCE: &'static str = "peel/xor_plus.rs";
 
     fn build(config: &Config, hashes: &mut [u64]) -> Result<XorPlus<F>, BuildError> {
         let (_, fpr) = config.check::<XorPlus<F>>(hashes)?;
@@ -327,7 +321,10 @@ mod tests {
         (0..n).map(|i| mix64(set << 40 | i)).collect()
     }
 
-    fn plus<F: Fingerprint>(hashes: &[u64]) -> XorPlus<F> {
+    fn plus<F: Fingerprint>(hashes: &[u64]) -> XorPlus<F>
+    where
+        XorPlus<F>: Kind,
+    {
         XorPlus::build(&Config::default(), &mut hashes.to_vec()).unwrap()
     }
 

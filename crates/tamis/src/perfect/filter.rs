@@ -414,11 +414,8 @@ impl Filter for Perfect {
 }
 
 impl Kind for Perfect {
-    const ID: u16 = 38;
-    const NAME: &'static str = "perfect";
     const ABOUT: &'static str =
         "a fixed set whose keys have numbers, and values that can be changed";
-    const SOURCE: &'static str = "perfect/filter.rs";
     const PARAMS: &'static [Param] = &[
         Param {
             name: "bits",

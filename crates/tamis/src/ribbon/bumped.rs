@@ -61,6 +61,7 @@ use crate::config::{Config, Tally};
 use crate::error::{BuildError, BuildErrorKind, DecodeError, NoMemory};
 use crate::filter::{Filter, Kind};
 use crate::format::{Decoder, Encoder};
+use crate::kinds::Declared;
 use crate::math;
 use crate::ribbon::groups::Groups;
 use crate::ribbon::{
@@ -542,14 +543,11 @@ impl Filter for RibbonBumped {
 }
 
 impl Kind for RibbonBumped {
-    const ID: u16 = 36;
-    const NAME: &'static str = "ribbon_bumped";
     const ABOUT: &'static str = "the smallest from 20 000 keys on: a fixed set at any rate, 0.4 % above the lower bound at 2⁻⁸";
-    const SOURCE: &'static str = "ribbon/bumped.rs";
 
     fn build(config: &Config, hashes: &mut [u64]) -> Result<RibbonBumped, BuildError> {
         let (_, fpr) = config.check::<RibbonBumped>(hashes)?;
-        let asked = Rate::new(Self::NAME, fpr, 1.0)?;
+        let asked = Rate::new(Self::INFO.name, fpr, 1.0)?;
         let blocks = |keys: usize| keys as f64 / BLOCK as f64 + 1.0;
         // Which starts are bumped is chance, and so how many of those that are left have a column less: as measured, by 0.03
         // over the root of the blocks. Three times that is seldom exceeded.

@@ -51,6 +51,7 @@ use crate::config::{Config, Param};
 use crate::error::{BuildError, BuildErrorKind, DecodeError};
 use crate::filter::{Filter, Kind};
 use crate::format::{Decoder, Encoder};
+use crate::kinds::Declared;
 use crate::math;
 use crate::ribbon::lookup::{self, Sharded};
 use crate::ribbon::solve::{Part, Set, solve_shards};
@@ -267,11 +268,8 @@ impl Filter for RibbonHomogeneous {
 }
 
 impl Kind for RibbonHomogeneous {
-    const ID: u16 = 35;
-    const NAME: &'static str = "ribbon_homogeneous";
     const ABOUT: &'static str =
         "a fixed set at any rate, 5 % above the lower bound; building never fails";
-    const SOURCE: &'static str = "ribbon/homogeneous.rs";
     const PARAMS: &'static [Param] = &[Param {
         name: "width",
         about: "slots in a row that a key may name: 128 (default, 5 % smaller) or 64 (faster)",
@@ -281,7 +279,7 @@ impl Kind for RibbonHomogeneous {
         let (_, fpr) = config.check::<RibbonHomogeneous>(hashes)?;
         let width = width(config, hashes)?;
         let excess = math::homogeneous_ribbon_excess(width).max(LEAST_EXCESS);
-        let rate = Rate::new(Self::NAME, fpr, excess)?;
+        let rate = Rate::new(Self::INFO.name, fpr, excess)?;
         if hashes.is_empty() {
             config.tally(0);
             let shape = Shape::new(width, rate, 0, 0);

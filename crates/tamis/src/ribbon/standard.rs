@@ -46,6 +46,7 @@ use crate::config::{Config, Param};
 use crate::error::{BuildError, BuildErrorKind, DecodeError};
 use crate::filter::{Filter, Kind};
 use crate::format::{Decoder, Encoder};
+use crate::kinds::Declared;
 use crate::math;
 use crate::ribbon::lookup::{self, Sharded};
 use crate::ribbon::solve::{Part, Set, solve_shards};
@@ -219,10 +220,7 @@ impl Filter for Ribbon {
 }
 
 impl Kind for Ribbon {
-    const ID: u16 = 34;
-    const NAME: &'static str = "ribbon";
     const ABOUT: &'static str = "a fixed set at any rate, 5 % above the lower bound";
-    const SOURCE: &'static str = "ribbon/standard.rs";
     const PARAMS: &'static [Param] = &[Param {
         name: "width",
         about: "slots in a row that a key may name: 128 (default, 4 % smaller) or 64 (faster)",
@@ -231,7 +229,7 @@ impl Kind for Ribbon {
     fn build(config: &Config, hashes: &mut [u64]) -> Result<Ribbon, BuildError> {
         let (_, fpr) = config.check::<Ribbon>(hashes)?;
         let width = width(config, hashes)?;
-        let rate = Rate::new(Self::NAME, fpr, 1.0)?;
+        let rate = Rate::new(Self::INFO.name, fpr, 1.0)?;
         if hashes.is_empty() {
             config.tally(0);
             return Ok(Ribbon {

@@ -104,10 +104,9 @@ use crate::error::{
 };
 use crate::filter::{Count, Filter, Insert, Kind, Merge, Remove};
 use crate::format::{Decoder, Encoder};
+use crate::kinds::Declared;
 use crate::math;
 use crate::simd::{self, Bits, Op, Probe as _};
-
-use std::any::Any;
 
 /// A TinySet; see [`TinySet`] and [`TinySetRemovable`]. Insert, count, merge; remove where `REMOVABLE`.
 ///
@@ -675,19 +674,15 @@ impl<const REMOVABLE: bool> Merge for TinySetOf<REMOVABLE> {
     }
 }
 
-impl<const REMOVABLE: bool> Kind for TinySetOf<REMOVABLE> {
-    const ID: u16 = if REMOVABLE { 9 } else { 8 };
-    const NAME: &'static str = if REMOVABLE {
-        "tinyset_removable"
-    } else {
-        "tinyset"
-    };
+impl<const REMOVABLE: bool> Kind for TinySetOf<REMOVABLE>
+where
+    Self: Declared,
+{
     const ABOUT: &'static str = if REMOVABLE {
         "keys come and go, in one cache line; smaller than Bloom and cuckoo from 2.9 % to 0.012 %"
     } else {
         "keys arriving over time, in one cache line; smaller than Bloom and cuckoo from 2.9 % to 0.012 %"
     };
-    const SOURCE: &'static str = "tinyset/filter.rs";
     const PARAMS: &'static [Param] = &[
         Param {
             name: "block",
@@ -776,23 +771,6 @@ impl<const REMOVABLE: bool> Kind for TinySetOf<REMOVABLE> {
             return Err(DecodeError::invalid("keys", filter.len, expected));
         }
         Ok(filter)
-    }
-
-    fn as_insert(&mut self) -> Option<&mut dyn Insert> {
-        Some(self)
-    }
-
-    fn as_remove(&mut self) -> Option<&mut dyn Remove> {
-        let filter = (self as &mut dyn Any).downcast_mut::<TinySetRemovable>()?;
-        Some(filter)
-    }
-
-    fn as_count(&self) -> Option<&dyn Count> {
-        Some(self)
-    }
-
-    fn try_merge(&mut self, other: &Self) -> Option<Result<(), MergeError>> {
-        Some(self.merge(other))
     }
 }
 

@@ -58,6 +58,7 @@ use crate::config::{Config, Param};
 use crate::error::{BuildError, BuildErrorKind, DecodeError, Full};
 use crate::filter::{Filter, Insert, Kind};
 use crate::format::{Decoder, Encoder};
+use crate::kinds::Declared;
 use crate::{math, simd};
 
 /// The keys of the last n insertions, forgotten within a small slack. Insert, forget by age.
@@ -289,11 +290,7 @@ impl Insert for AgePartitioned {
 }
 
 impl Kind for AgePartitioned {
-    const ID: u16 = 23;
-    const NAME: &'static str = "age_partitioned";
     const ABOUT: &'static str = "the last n insertions, forgotten soon after";
-    const SOURCE: &'static str = "window/age_partitioned.rs";
-    const WINDOW: bool = true;
     const PARAMS: &'static [Param] = &[
         Param {
             name: "k",
@@ -367,10 +364,6 @@ impl Kind for AgePartitioned {
             len,
         })
     }
-
-    fn as_insert(&mut self) -> Option<&mut dyn Insert> {
-        Some(self)
-    }
 }
 
 /// The slices of a key and of the window: those given, or the smallest for the rate.
@@ -396,7 +389,7 @@ fn shape(config: &Config, fpr: f64) -> Result<(u32, u32), BuildError> {
         (Some(k), Some(l)) => (Some((k, l)).filter(|_| reached(k, l)), (k, l)),
     };
     shape.ok_or_else(|| {
-        let (kind, least) = (AgePartitioned::NAME, math::apbf_fpr(tried.0, tried.1));
+        let (kind, least) = (AgePartitioned::INFO.name, math::apbf_fpr(tried.0, tried.1));
         BuildErrorKind::Unreachable { kind, fpr, least }.into()
     })
 }

@@ -370,11 +370,7 @@ impl Insert for Sliding {
 }
 
 impl Kind for Sliding {
-    const ID: u16 = 22;
-    const NAME: &'static str = "sliding";
     const ABOUT: &'static str = "seen lately: the last n insertions, or those of the last seconds";
-    const SOURCE: &'static str = "window/sliding.rs";
-    const WINDOW: bool = true;
     const PARAMS: &'static [Param] = &[
         Param {
             name: "generations",
@@ -460,10 +456,6 @@ impl Kind for Sliding {
         filter.check(input.len())?;
         filter.newest = 1 << (filter.state[RING] % width);
         Ok(filter)
-    }
-
-    fn as_insert(&mut self) -> Option<&mut dyn Insert> {
-        Some(self)
     }
 }
 

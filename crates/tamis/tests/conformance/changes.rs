@@ -488,7 +488,7 @@ pub(crate) fn merge_refusals(info: &'static KindInfo) {
                 "{error}"
             );
             assert!(union.to_bytes() == before);
-        } else if !info.capabilities().merge {
+        } else if !info.can.merge {
             let error = result.expect_err("a kind that cannot was merged");
             assert!(
                 matches!(error.kind(), MergeErrorKind::Unsupported(name) if *name == info.name),

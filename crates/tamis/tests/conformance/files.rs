@@ -75,8 +75,8 @@ pub(crate) fn round_trip(info: &'static KindInfo) {
 /// Two filters that must be the same one: the same about members, absent keys and themselves.
 fn answers_alike(a: &AnyFilter, b: &AnyFilter, n: u64, what: &str) {
     assert_eq!(
-        (a.len(), a.name(), a.params()),
-        (b.len(), b.name(), b.params()),
+        (a.len(), a.kind().name, a.params()),
+        (b.len(), b.kind().name, b.params()),
         "{what}"
     );
     assert_eq!(a.fpr(), b.fpr(), "{what}");
@@ -268,9 +268,9 @@ pub(crate) fn forged_len(info: &'static KindInfo) {
             forged[64..72].copy_from_slice(&len.to_le_bytes());
             repair_checksums(&mut forged);
             match Any::open(forged) {
-                Err(_) => assert!(!info.capabilities().merge, "{len} keys"),
+                Err(_) => assert!(!info.can.merge, "{len} keys"),
                 Ok(read) => {
-                    assert!(info.capabilities().merge, "{len} keys, of {n}");
+                    assert!(info.can.merge, "{len} keys, of {n}");
                     assert_eq!(read.filter().fpr(), filter.filter().fpr());
                 }
             }

@@ -11,12 +11,14 @@
 //! | `changes` | 3 full, 9 removal, 10 merging |
 //! | `files` | 7 round trips, 8 damage, 11 golden files |
 //! | `limits` | 12 bad parameters, 13 size, 14 names |
+//! | `declared` | 14 what a kind is declared to do, it does |
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "../support/mod.rs"]
 mod support;
 
 mod changes;
+mod declared;
 mod files;
 mod limits;
 mod members;
@@ -39,6 +41,9 @@ enum Needs {
     Remove,
     Count,
     Merge,
+    Halve,
+    Map,
+    Window,
     /// No insertions: all keys are known when it is built.
     Static,
 }
@@ -47,7 +52,7 @@ type Law = (Needs, &'static str, fn(&'static KindInfo));
 
 /// Every law, or the part of it that has one need.
 const LAWS: &[Law] = {
-    use Needs::{Count, Fill, Insert, Merge, Nothing, Remove, Static};
+    use Needs::{Count, Fill, Halve, Insert, Map, Merge, Nothing, Remove, Static, Window};
     &[
         (
             Nothing,
@@ -129,17 +134,26 @@ const LAWS: &[Law] = {
         ),
         (Nothing, "law_13_size_by_formula", limits::size_by_formula),
         (Nothing, "law_14_names", limits::names),
+        (Nothing, "law_14_declared_traits", declared::traits),
+        (Nothing, "law_14_declared_growth", declared::growth),
+        (Count, "law_14_declared_copies", declared::copies),
+        (Halve, "law_14_declared_halves", declared::halves),
+        (Map, "law_14_declared_maps", declared::maps),
+        (Window, "law_14_declared_window", declared::forgets),
     ]
 };
 
 /// How many trials a kind has for each thing it can do: written down, so that a law that vanishes is missed.
-const TRIALS: [(Needs, usize); 7] = [
-    (Needs::Nothing, 16),
+const TRIALS: [(Needs, usize); 10] = [
+    (Needs::Nothing, 18),
     (Needs::Insert, 4),
     (Needs::Fill, 1),
     (Needs::Remove, 2),
     (Needs::Count, 2),
     (Needs::Merge, 4),
+    (Needs::Halve, 1),
+    (Needs::Map, 1),
+    (Needs::Window, 1),
     (Needs::Static, 3),
 ];
 
@@ -162,7 +176,7 @@ fn main() {
     }
     let mut trials = Vec::new();
     for info in KINDS {
-        let can = info.capabilities();
+        let can = info.can;
         for &(needs, name, law) in LAWS {
             if meets(info, can, needs) {
                 let name = format!("{}::{name}", info.name);
@@ -195,6 +209,9 @@ fn meets(info: &KindInfo, can: Capabilities, needs: Needs) -> bool {
         Needs::Remove => can.remove,
         Needs::Count => can.count,
         Needs::Merge => can.merge,
+        Needs::Halve => can.halve,
+        Needs::Map => can.map,
+        Needs::Window => can.window,
         Needs::Static => !can.insert,
     }
 }
@@ -202,7 +219,7 @@ fn meets(info: &KindInfo, can: Capabilities, needs: Needs) -> bool {
 /// Every kind has exactly the trials that its capabilities call for, and every law has a kind that it applies to.
 fn the_number_of_trials(names: &[String]) {
     for info in KINDS {
-        let can = info.capabilities();
+        let can = info.can;
         let expected: usize = TRIALS
             .iter()
             .filter(|&&(needs, _)| meets(info, can, needs))

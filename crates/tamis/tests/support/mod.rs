@@ -7,9 +7,7 @@
 
 pub mod counting;
 
-use tamis::{
-    AnyFilter, BuildError, BuildErrorKind, Config, Filter, Hashing, Keyed, KindInfo, Stored,
-};
+use tamis::{AnyFilter, BuildError, BuildErrorKind, Config, Filter, Hashing, Keyed, KindInfo};
 
 /// Hash number `i` of a stream. No hash is in two streams, so absent keys are absent for certain: every step is a
 /// bijection of the pair, for `i` below 2⁴⁰.
@@ -84,15 +82,10 @@ pub fn bytes(filter: &AnyFilter) -> Vec<u8> {
         .to_bytes()
 }
 
-/// The rest of what a filter says of itself, for comparing two that must not differ.
-pub fn identity(filter: &AnyFilter) -> (u16, u16) {
-    Stored::identity(filter)
-}
-
 /// What a filter must still hold after these insertions, in this order: all of them; a window kind, which forgets on
 /// purpose, the last `capacity`. The laws know of windows only here and in [`assert_len`].
 pub fn promised<'a, T>(info: &KindInfo, capacity: u64, inserted: &'a [T]) -> &'a [T] {
-    if info.window {
+    if info.can.window {
         &inserted[inserted.len().saturating_sub(capacity as usize)..]
     } else {
         inserted
@@ -102,7 +95,7 @@ pub fn promised<'a, T>(info: &KindInfo, capacity: u64, inserted: &'a [T]) -> &'a
 /// A filter counts every insertion; a window kind those that it holds, which are at least the promised ones.
 #[track_caller]
 pub fn assert_len(info: &KindInfo, capacity: u64, filter: &AnyFilter, inserted: u64, when: &str) {
-    let least = if info.window {
+    let least = if info.can.window {
         inserted.min(capacity)
     } else {
         inserted

@@ -9,6 +9,8 @@ use crate::build::source::{Keys, Source};
 use crate::build::spill::{Spill, Spilled};
 use crate::config::Config;
 use crate::error::{BuildError, BuildErrorKind};
+use crate::filter::Kind;
+use crate::kinds::Declared;
 use crate::math;
 use crate::peel::binary_fuse::solve::{MOST_KEYS, Solver, Unsolved};
 use crate::peel::binary_fuse::{BinaryFuse, Fingerprint, MOST_SHARDS, Shape};
@@ -25,11 +27,14 @@ const ROUNDS: u32 = 16;
 pub(super) fn parameters<F: Fingerprint>(
     config: &Config,
     keys: u64,
-) -> Result<(u32, Option<u64>), BuildError> {
+) -> Result<(u32, Option<u64>), BuildError>
+where
+    BinaryFuse<F>: Kind,
+{
     let (_, fpr) = config.check_for::<BinaryFuse<F>>(keys)?;
     let least = math::fingerprint_fpr(8 * size_of::<F>() as u32);
     if fpr < least {
-        let kind = F::NAME;
+        let kind = BinaryFuse::<F>::INFO.name;
         return Err(BuildErrorKind::Unreachable { kind, fpr, least }.into());
     }
     let arity = config.param::<u32>("arity", "3 or 4")?.unwrap_or(3);
@@ -48,7 +53,10 @@ pub(super) fn parameters<F: Fingerprint>(
 pub(super) fn build<F: Fingerprint>(
     config: &Config,
     source: &mut impl Source,
-) -> Result<BinaryFuse<F>, BuildError> {
+) -> Result<BinaryFuse<F>, BuildError>
+where
+    BinaryFuse<F>: Kind,
+{
     let keys = source.len();
     let (arity, shards) = parameters::<F>(config, keys)?;
     if keys == 0 {
@@ -167,7 +175,10 @@ impl Spill {
     /// # Errors
     ///
     /// [`BuildError`] as [`Kind::build`](crate::Kind::build), and when the disk fails.
-    pub fn finish<F: Fingerprint>(self, config: &Config) -> Result<BinaryFuse<F>, BuildError> {
+    pub fn finish<F: Fingerprint>(self, config: &Config) -> Result<BinaryFuse<F>, BuildError>
+    where
+        BinaryFuse<F>: Kind,
+    {
         self.finish_and_keep(config).map(|(filter, _)| filter)
     }
 
@@ -179,7 +190,10 @@ impl Spill {
     pub fn finish_and_keep<F: Fingerprint>(
         mut self,
         config: &Config,
-    ) -> Result<(BinaryFuse<F>, Spilled), BuildError> {
+    ) -> Result<(BinaryFuse<F>, Spilled), BuildError>
+    where
+        BinaryFuse<F>: Kind,
+    {
         self.close()?;
         let filter = build(config, &mut self)?;
         Ok((filter, Spilled(self)))

@@ -9,7 +9,10 @@ fn keys(n: u64, set: u64) -> Vec<u64> {
     (0..n).map(|i| mix64(set << 40 | i)).collect()
 }
 
-fn made<F: Fingerprint>(config: &str, hashes: &[u64]) -> Result<BinaryFuse<F>, BuildError> {
+fn made<F: Fingerprint>(config: &str, hashes: &[u64]) -> Result<BinaryFuse<F>, BuildError>
+where
+    BinaryFuse<F>: Kind,
+{
     Kind::build(&config.parse()?, &mut hashes.to_vec())
 }
 

@@ -3,7 +3,10 @@
 use super::*;
 use crate::bits::mix64;
 
-fn build<const REMOVABLE: bool>(config: &Config, keys: u64) -> TinySetOf<REMOVABLE> {
+fn build<const REMOVABLE: bool>(config: &Config, keys: u64) -> TinySetOf<REMOVABLE>
+where
+    TinySetOf<REMOVABLE>: Kind,
+{
     let mut hashes: Vec<u64> = (0..keys).map(mix64).collect();
     <TinySetOf<REMOVABLE> as Kind>::build(config, &mut hashes).unwrap()
 }
@@ -108,7 +111,10 @@ fn an_operation_reads_and_writes_one_block_which_starts_on_a_line() {
 
 #[test]
 fn every_shape_answers_in_batches_and_at_every_level_as_its_blocks_do() {
-    fn check<const REMOVABLE: bool>(text: &str) {
+    fn check<const REMOVABLE: bool>(text: &str)
+    where
+        TinySetOf<REMOVABLE>: Kind,
+    {
         // Above 256 KiB, where batches prefetch.
         let config: Config = format!("capacity=140000,fpr=0.0001,{text}")
             .parse()
@@ -317,7 +323,10 @@ fn what_cannot_be_built_is_refused_before_memory_is_taken() {
 /// Copies of a key lie on both sides of where the longer slots end; a union must not change places with them.
 #[test]
 fn unions_of_copies_keep_every_copy() {
-    fn check<const REMOVABLE: bool>() {
+    fn check<const REMOVABLE: bool>()
+    where
+        TinySetOf<REMOVABLE>: Kind,
+    {
         for keys in 1..40 {
             let few = build::<REMOVABLE>(&Config::new(60), keys);
             let mut many = few.clone();

@@ -1,0 +1,480 @@
+//! The one declaration of every kind: a line gives its id, name, file, type, tier and what it can do.
+//!
+//! Everything that goes through all kinds goes through this list: the file reader, the program, the
+//! conformance suite, the golden files, the bench ([`for_each_kind`]) and the tables in the
+//! documentation. Adding a kind is its file and its line.
+
+use std::any::Any;
+use std::fmt;
+
+use crate::any::AnyFilter;
+use crate::config::{Config, Param};
+use crate::error::{BuildError, BuildErrorKind, DecodeError, MergeError};
+use crate::filter::{Count, Filter, Halve, Insert, Kind, Map, Merge, Remove};
+use crate::format::{Decoder, Encoder};
+use crate::{
+    bloom, chained, coded, cuckoo, exact, growing, peel, perfect, ribbon, tinyset, window,
+};
+
+// id name: family/file::Type, tier, [what its filters can do beside lookups];
+kinds! {
+    1  bloom: bloom/standard::Bloom, Core, [insert, merge, halve];
+    10 bloom_g: bloom/bloom_g::BloomG, Study, [insert, merge];
+    11 blocked: bloom/blocked::Blocked, Study, [insert, merge, halve];
+    2  split_block: bloom/split_block::SplitBlock512, Core, [insert, merge, halve];
+    3  split_block_256: bloom/split_block::SplitBlock256, Study, [insert, merge, halve];
+    13 balanced: bloom/balanced::Balanced, Study, [insert];
+    14 two_choice: bloom/two_choice::TwoChoice, Study, [insert, merge];
+    15 counting: bloom/counting::Counting, Core, [insert, remove, count(14), merge];
+    16 variable_increment: bloom/variable_increment::VariableIncrement, Study, [insert, remove, merge];
+    26 d_left: chained/d_left::DLeft, Study, [insert, remove, count(96), merge];
+    18 counting_minimal: bloom/counting::CountingMinimal, Core, [insert, count(254), merge];
+    19 spectral_recurring: bloom/spectral_recurring::SpectralRecurring, Study, [insert, remove];
+    21 scalable: growing/scalable::Scalable, Core, [insert, merge, grow];
+    24 folded: growing/folded::Folded, Study, [insert];
+    20 compressed: bloom/compressed::Compressed, Study, [insert, merge];
+    22 sliding: window/sliding::Sliding, Core, [insert, window];
+    23 age_partitioned: window/age_partitioned::AgePartitioned, Study, [insert, window];
+    8  tinyset: tinyset/filter::TinySet, Core, [insert, count(448), merge];
+    9  tinyset_removable: tinyset/filter::TinySetRemovable, Core, [insert, remove, count(446), merge];
+    27 rank_indexed: chained/rank_indexed::RankIndexed, Study, [insert, remove, count(300), merge];
+    4  cuckoo: cuckoo/standard::Cuckoo, Core, [insert, remove, count(8), merge];
+    28 hash_compaction: exact/hash_compaction::HashCompaction, Study, [insert];
+    37 golomb: coded/golomb::Golomb, Core, [merge];
+    5  binary_fuse8: peel/binary_fuse::BinaryFuse8, Core, [];
+    6  binary_fuse16: peel/binary_fuse::BinaryFuse16, Core, [];
+    7  binary_fuse32: peel/binary_fuse::BinaryFuse32, Study, [];
+    25 compacting: growing/compacting::Compacting, Study, [insert, grow];
+    29 xor8: peel/xor::Xor8, Study, [];
+    30 xor16: peel/xor::Xor16, Study, [];
+    32 xor_plus8: peel/xor_plus::XorPlus8, Study, [];
+    33 xor_plus16: peel/xor_plus::XorPlus16, Study, [];
+    39 bloomier: peel/bloomier::Bloomier, Core, [map];
+    38 perfect: perfect/filter::Perfect, Core, [map];
+    34 ribbon: ribbon/standard::Ribbon, Study, [];
+    35 ribbon_homogeneous: ribbon/homogeneous::RibbonHomogeneous, Study, [];
+    36 ribbon_bumped: ribbon/bumped::RibbonBumped, Core, [];
+}
+
+/// Makes of each line its type's [`Declared::INFO`], and of all lines [`KINDS`], [`for_each_kind`] and the names by id.
+/// What a kind can do are the methods of [`KindInfo`] below that a line names, each of which asks for the trait.
+macro_rules! kinds {
+    ($($id:literal $name:ident: $family:ident $(/ $file:ident)+ :: $type:ident, $tier:ident,
+       [$($can:ident $(($copies:literal))?),*];)*) => {
+        $(
+            impl Declared for $family::$type {
+                const INFO: &'static KindInfo = &KindInfo::new::<$family::$type>(
+                    $id,
+                    stringify!($name),
+                    concat!(stringify!($family) $(, "/", stringify!($file))+, ".rs"),
+                    Tier::$tier,
+                )$(.$can::<$family::$type>($($copies)?))*;
+            }
+        )*
+
+        /// Every kind of filter, in the order of the documentation.
+        pub static KINDS: &[KindInfo] = &[$(*<$family::$type as Declared>::INFO),*];
+
+        /// The names by id, for errors of those who open one kind and should not link all.
+        static NAMES: &[(u16, &str)] = &[$(($id, stringify!($name))),*];
+
+        /// Shows a visitor the type of every kind, in the order of [`KINDS`]: for loops that are to be compiled for each.
+        pub fn for_each_kind(visitor: &mut impl KindVisitor) {
+            $(visitor.visit::<$family::$type>();)*
+        }
+    };
+}
+use kinds;
+
+/// Which kinds to look at first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tier {
+    /// What someone should choose today: each of these is the best at something.
+    Core,
+    /// Of the literature: to compare with, to read, and for what an older system needs.
+    Study,
+}
+
+/// What filters of a kind can do beside lookups.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Capabilities {
+    /// Takes new keys after it was built ([`Insert`]).
+    pub insert: bool,
+    /// Forgets keys ([`Remove`]).
+    pub remove: bool,
+    /// Tells how often a key was inserted ([`Count`]), up to [`KindInfo::copies`].
+    pub count: bool,
+    /// Takes in another filter without its keys ([`Merge`]).
+    pub merge: bool,
+    /// Gives up half its space without its keys, if its size is even ([`Halve`]).
+    pub halve: bool,
+    /// Knows a value for each key ([`Map`]).
+    pub map: bool,
+    /// Outgrows its capacity at the rate that was asked for, and forgets nothing.
+    pub grow: bool,
+    /// Forgets by itself: only the last `capacity` insertions are sure to be found, and older ones leave.
+    pub window: bool,
+}
+
+impl Capabilities {
+    /// Each capability with its name, in the order of the fields.
+    pub fn named(&self) -> [(&'static str, bool); 8] {
+        [
+            ("insert", self.insert),
+            ("remove", self.remove),
+            ("count", self.count),
+            ("merge", self.merge),
+            ("halve", self.halve),
+            ("map", self.map),
+            ("grow", self.grow),
+            ("window", self.window),
+        ]
+    }
+}
+
+/// What is known of a kind without having a filter of it.
+///
+/// ```
+/// use tamis::{Cuckoo, Declared, KINDS, Tier};
+///
+/// assert!(Cuckoo::INFO.can.remove);
+/// let removing = KINDS.iter().filter(|kind| kind.tier == Tier::Core && kind.can.remove);
+/// assert!(removing.map(|kind| kind.name).any(|name| name == "cuckoo"));
+/// ```
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub struct KindInfo {
+    /// The number in files. Never reused.
+    pub id: u16,
+    /// The name in configurations, in the program and in the documentation.
+    pub name: &'static str,
+    /// The version of the kind's own layout in files.
+    pub version: u16,
+    /// What it is good for, in one line.
+    pub about: &'static str,
+    /// The source file of the algorithm, with its essay, below `crates/tamis/src`.
+    pub source: &'static str,
+    /// Whether it is one to choose today.
+    pub tier: Tier,
+    /// The parameters that a configuration may give beside capacity and rate.
+    pub params: &'static [Param],
+    /// What its filters can do beside lookups.
+    pub can: Capabilities,
+    /// How many copies of a key a filter with room for as many, and its parameters left alone, tells apart; 0 where it
+    /// does not count.
+    pub copies: u64,
+    build: fn(&Config, &mut [u64]) -> Result<AnyFilter, BuildError>,
+    decode: fn(&mut Decoder<'_>) -> Result<AnyFilter, DecodeError>,
+    encode: for<'a> fn(&'a dyn Filter, &mut Encoder<'a>),
+    clone: fn(&dyn Filter) -> Option<AnyFilter>,
+    insert: Option<fn(&mut dyn Filter) -> Option<&mut dyn Insert>>,
+    remove: Option<fn(&mut dyn Filter) -> Option<&mut dyn Remove>>,
+    count: Option<fn(&dyn Filter) -> Option<&dyn Count>>,
+    map: Option<fn(&dyn Filter) -> Option<&dyn Map>>,
+    from_pairs: Option<FromPairs>,
+    merge: Option<fn(&mut dyn Filter, &dyn Filter) -> Option<Result<(), MergeError>>>,
+    halve: Option<fn(&dyn Filter) -> Option<Result<AnyFilter, BuildError>>>,
+}
+
+type FromPairs = fn(&Config, &mut dyn Iterator<Item = (u64, u64)>) -> Result<AnyFilter, BuildError>;
+
+/// A filter as its own type, if it is of that.
+fn typed<F: Filter>(filter: &dyn Filter) -> Option<&F> {
+    (filter as &dyn Any).downcast_ref()
+}
+
+fn typed_mut<F: Filter>(filter: &mut dyn Filter) -> Option<&mut F> {
+    (filter as &mut dyn Any).downcast_mut()
+}
+
+/// What a line of the list says. Every function pointer is given filters of type `F` only, by [`AnyFilter`].
+impl KindInfo {
+    const fn new<F: Kind>(
+        id: u16,
+        name: &'static str,
+        source: &'static str,
+        tier: Tier,
+    ) -> KindInfo {
+        KindInfo {
+            id,
+            name,
+            version: F::VERSION,
+            about: F::ABOUT,
+            source,
+            tier,
+            params: F::PARAMS,
+            can: Capabilities {
+                insert: false,
+                remove: false,
+                count: false,
+                merge: false,
+                halve: false,
+                map: false,
+                grow: false,
+                window: false,
+            },
+            copies: 0,
+            build: |config, hashes| F::build(config, hashes).map(AnyFilter::new),
+            decode: |input| F::decode(input).map(AnyFilter::new),
+            encode: |filter, out| {
+                if let Some(filter) = typed::<F>(filter) {
+                    filter.encode(out);
+                }
+            },
+            clone: |filter| Some(AnyFilter::new(typed::<F>(filter)?.clone())),
+            insert: None,
+            remove: None,
+            count: None,
+            map: None,
+            from_pairs: None,
+            merge: None,
+            halve: None,
+        }
+    }
+
+    const fn insert<F: Insert>(mut self) -> KindInfo {
+        self.can.insert = true;
+        self.insert = Some(|filter| Some(typed_mut::<F>(filter)?));
+        self
+    }
+
+    const fn remove<F: Remove>(mut self) -> KindInfo {
+        self.can.remove = true;
+        self.remove = Some(|filter| Some(typed_mut::<F>(filter)?));
+        self
+    }
+
+    const fn count<F: Count>(mut self, copies: u64) -> KindInfo {
+        self.can.count = true;
+        self.copies = copies;
+        self.count = Some(|filter| Some(typed::<F>(filter)?));
+        self
+    }
+
+    const fn map<F: Map + Kind>(mut self) -> KindInfo {
+        self.can.map = true;
+        self.map = Some(|filter| Some(typed::<F>(filter)?));
+        self.from_pairs = Some(|config, pairs| F::from_pairs(config, pairs).map(AnyFilter::new));
+        self
+    }
+
+    const fn merge<F: Merge>(mut self) -> KindInfo {
+        self.can.merge = true;
+        self.merge = Some(|filter, other| Some(typed_mut::<F>(filter)?.merge(typed::<F>(other)?)));
+        self
+    }
+
+    const fn halve<F: Halve + Kind>(mut self) -> KindInfo {
+        self.can.halve = true;
+        self.halve = Some(|filter| Some(typed::<F>(filter)?.halve().map(AnyFilter::new)));
+        self
+    }
+
+    const fn grow<F: Insert>(mut self) -> KindInfo {
+        self.can.grow = true;
+        self
+    }
+
+    const fn window<F: Insert>(mut self) -> KindInfo {
+        self.can.window = true;
+        self
+    }
+}
+
+impl KindInfo {
+    /// Builds a filter of this kind; see [`Kind::build`].
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] when the configuration is not possible.
+    pub fn build(&self, config: &Config, hashes: &mut [u64]) -> Result<AnyFilter, BuildError> {
+        (self.build)(config, hashes)
+    }
+
+    /// Builds a map of this kind from pairs of hash and value; see [`Map::from_pairs`].
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] when the kind is no map, the configuration is not possible, or a hash has two values.
+    pub fn from_pairs(
+        &self,
+        config: &Config,
+        pairs: impl IntoIterator<Item = (u64, u64)>,
+    ) -> Result<AnyFilter, BuildError> {
+        let kind = self.name;
+        let from_pairs = self.from_pairs.ok_or(BuildErrorKind::NoMap(kind))?;
+        from_pairs(config, &mut pairs.into_iter())
+    }
+
+    /// Reads a filter of this kind; see [`Kind::decode`].
+    pub(crate) fn decode(&self, input: &mut Decoder<'_>) -> Result<AnyFilter, DecodeError> {
+        (self.decode)(input)
+    }
+
+    /// Writes a filter of this kind; see [`Kind::encode`].
+    pub(crate) fn encode<'a>(&self, filter: &'a dyn Filter, out: &mut Encoder<'a>) {
+        (self.encode)(filter, out);
+    }
+
+    pub(crate) fn clone_of(&self, filter: &dyn Filter) -> Option<AnyFilter> {
+        (self.clone)(filter)
+    }
+
+    /// A filter as something that takes insertions, if this is its kind and does.
+    #[inline]
+    pub fn as_insert<'a>(&self, filter: &'a mut dyn Filter) -> Option<&'a mut dyn Insert> {
+        self.insert?(filter)
+    }
+
+    /// A filter as something that takes removals, if this is its kind and does.
+    #[inline]
+    pub fn as_remove<'a>(&self, filter: &'a mut dyn Filter) -> Option<&'a mut dyn Remove> {
+        self.remove?(filter)
+    }
+
+    /// A filter as something that counts, if this is its kind and does.
+    #[inline]
+    pub fn as_count<'a>(&self, filter: &'a dyn Filter) -> Option<&'a dyn Count> {
+        self.count?(filter)
+    }
+
+    /// A filter as a map, if this is its kind and is one.
+    #[inline]
+    pub fn as_map<'a>(&self, filter: &'a dyn Filter) -> Option<&'a dyn Map> {
+        self.map?(filter)
+    }
+
+    pub(crate) fn try_merge(
+        &self,
+        filter: &mut dyn Filter,
+        other: &dyn Filter,
+    ) -> Option<Result<(), MergeError>> {
+        self.merge?(filter, other)
+    }
+
+    pub(crate) fn try_halve(&self, filter: &dyn Filter) -> Option<Result<AnyFilter, BuildError>> {
+        self.halve?(filter)
+    }
+
+    /// Refuses an empty filter that is made for no keys, where keys can come and the filter does not
+    /// grow with them.
+    pub(crate) fn check_room(&self) -> Result<(), BuildError> {
+        if self.can.insert && !self.can.grow {
+            return Err(BuildErrorKind::NoCapacity { kind: self.name }.into());
+        }
+        Ok(())
+    }
+
+    /// The family that it belongs to: the directory of its source.
+    pub fn family(&self) -> &'static str {
+        self.source.split('/').next().unwrap_or(self.source)
+    }
+}
+
+impl fmt::Debug for KindInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "KindInfo({} = {})", self.id, self.name)
+    }
+}
+
+/// A type that has a line in the list of kinds, which implements this.
+pub trait Declared {
+    /// What the line says.
+    const INFO: &'static KindInfo;
+}
+
+/// What [`for_each_kind`] calls.
+pub trait KindVisitor {
+    /// Called with the type of a kind.
+    fn visit<F: Kind>(&mut self);
+}
+
+/// The declaration of a kind by its name.
+///
+/// # Errors
+///
+/// [`BuildError`] that suggests the nearest name.
+pub fn kind(name: &str) -> Result<&'static KindInfo, BuildError> {
+    KINDS.iter().find(|info| info.name == name).ok_or_else(|| {
+        let similar = KINDS
+            .iter()
+            .map(|info| info.name)
+            .min_by_key(|known| edits(name, known))
+            .unwrap_or_default();
+        BuildErrorKind::UnknownKind {
+            name: name.into(),
+            similar,
+        }
+        .into()
+    })
+}
+
+/// The name of the kind that has this id, if any.
+pub(crate) fn name_of(id: u16) -> Option<&'static str> {
+    NAMES
+        .iter()
+        .find(|named| named.0 == id)
+        .map(|named| named.1)
+}
+
+/// How many letters must be added, dropped or changed to make one word of the other.
+fn edits(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.bytes().enumerate() {
+        let mut diagonal = i;
+        row[0] = i + 1;
+        for (j, y) in b.bytes().enumerate() {
+            let change = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_misspelt_kind_is_answered_with_the_nearest_name() {
+        let error = kind("cukoo").unwrap_err();
+        assert_eq!(
+            error.kind(),
+            &BuildErrorKind::UnknownKind {
+                name: "cukoo".into(),
+                similar: "cuckoo"
+            }
+        );
+        assert!(kind("").is_err());
+    }
+
+    #[test]
+    fn the_core_is_about_a_dozen() {
+        let core = KINDS.iter().filter(|kind| kind.tier == Tier::Core).count();
+        assert!((10..=15).contains(&core), "{core}");
+    }
+
+    #[test]
+    fn each_type_leads_to_its_own_line() {
+        struct Names(Vec<&'static str>);
+        impl KindVisitor for Names {
+            fn visit<F: Kind>(&mut self) {
+                self.0.push(F::INFO.name);
+            }
+        }
+        let mut names = Names(Vec::new());
+        for_each_kind(&mut names);
+        assert!(names.0.into_iter().eq(KINDS.iter().map(|info| info.name)));
+        assert!(KINDS.iter().all(|info| name_of(info.id) == Some(info.name)));
+    }
+
+    #[test]
+    fn edit_distance_counts_letters() {
+        assert_eq!(edits("bloom", "bloom"), 0);
+        assert_eq!(edits("blom", "bloom"), 1);
+        assert_eq!(edits("", "bloom"), 5);
+        assert_eq!(edits("kitten", "sitting"), 3);
+    }
+}
