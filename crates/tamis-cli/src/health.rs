@@ -1,6 +1,6 @@
 //! What the owner of a filter should know.
 
-use tamis::{AnyFilter, Filter, Keyed};
+use tamis::{AnyFilter, Keyed};
 
 use crate::output;
 use crate::target::SCATTER;
@@ -8,8 +8,8 @@ use crate::target::SCATTER;
 /// What is wrong with a filter; nothing where it is in good health. A kind that grows, or that forgets, holds more keys
 /// than it was made for and keeps its rate: only where the rate has suffered is the number of keys at fault.
 pub(crate) fn warnings(keyed: &Keyed<AnyFilter>) -> Vec<String> {
-    let (keys, capacity) = (keyed.filter().len(), keyed.capacity());
-    let (now, requested) = (keyed.filter().fpr(), keyed.requested_fpr());
+    let (keys, capacity) = (keyed.len(), keyed.capacity());
+    let (now, requested) = (keyed.fpr(), keyed.requested_fpr());
     let mut warnings = Vec::new();
     if now > SCATTER * requested {
         if keys > capacity {
@@ -34,6 +34,6 @@ pub(crate) fn warnings(keyed: &Keyed<AnyFilter>) -> Vec<String> {
 
 /// How full a filter is, of what it was made for; `None` where it was made for nothing.
 pub(crate) fn fill(keyed: &Keyed<AnyFilter>) -> Option<f64> {
-    let (keys, capacity) = (keyed.filter().len(), keyed.capacity());
+    let (keys, capacity) = (keyed.len(), keyed.capacity());
     (capacity > 0).then(|| keys as f64 / capacity as f64)
 }
