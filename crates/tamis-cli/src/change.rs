@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use tamis::{AnyFilter, Keyed, KindInfo};
+use tamis::{AnyFilter, Encoded, Keyed};
 
 use crate::failure::Failure;
 use crate::input::{InputArgs, Source};
@@ -75,15 +75,9 @@ impl Place {
     }
 
     /// Puts a filter in the place of the old one.
-    pub(crate) fn replace(&self, filter: &Keyed<AnyFilter>) -> Result<(), Failure> {
+    pub(crate) fn replace(&self, filter: &Encoded<AnyFilter>) -> Result<(), Failure> {
         interrupt::save(filter, &self.path).map_err(|e| Failure::io(&self.name, e))
     }
-}
-
-/// What is known of a filter's kind.
-pub(crate) fn kind_of(filter: &Keyed<AnyFilter>) -> Result<&'static KindInfo, Failure> {
-    let name = filter.filter().kind().name;
-    tamis::kind(name).map_err(|e| Failure::build(name, &e))
 }
 
 /// Locks the file that has this name, which another may have replaced while we waited.

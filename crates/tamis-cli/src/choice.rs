@@ -266,7 +266,7 @@ mod tests {
 
     fn chosen(config: &Config) -> &'static str {
         let built = build(config, Hashing::default(), &mut vec![1, 2, 3]).unwrap();
-        built.filter().kind().name
+        built.kind().name
     }
 
     const RATES: [f64; 16] = [
@@ -339,7 +339,7 @@ mod tests {
                 assert!(room == 0 || kind.can.insert, "{name}");
                 let built = build(&config, Hashing::default(), &mut hashes);
                 let built = built.unwrap_or_else(|e| panic!("{name} {fpr} {keys}: {e}"));
-                let now = built.filter().fpr();
+                let now = built.fpr();
                 assert!(now <= 1.3 * fpr, "{name} {fpr} {keys}: {now}");
             }
         }

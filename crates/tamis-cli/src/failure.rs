@@ -42,7 +42,9 @@ impl Failure {
 
     /// The filter in `what` cannot be opened.
     pub(crate) fn decode(what: impl Display, why: &DecodeError) -> Failure {
-        match why.kind() {
+        // What is called by its name here, which the library may not know.
+        let why = why.kind();
+        match why {
             DecodeErrorKind::Io(e) => Failure::io(what, e),
             DecodeErrorKind::Memory { .. } => Failure::io(what, why),
             DecodeErrorKind::SecretNeeded | DecodeErrorKind::WrongSecret => {

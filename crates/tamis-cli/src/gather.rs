@@ -10,7 +10,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc;
 use std::thread;
 
-use tamis::{AnyFilter, BinaryFuse8, Config, Filter, Hashing, Keyed, Spill, Spilled};
+use tamis::{
+    AnyFilter, BinaryFuse8, Config, Encoded, Filter, Hashed, Hashing, Keyed, Spill, Spilled,
+};
 
 use crate::failure::Failure;
 use crate::input::{Files, InputArgs, Purpose, Source};
@@ -124,13 +126,17 @@ enum Hashes {
 
 impl Gathered {
     /// The filter, opened anew from the bytes that will be its file, with every hash found in it.
-    pub(crate) fn verified(self, threads: usize, what: &str) -> Result<Keyed<AnyFilter>, Failure> {
+    pub(crate) fn verified(
+        self,
+        threads: usize,
+        what: &str,
+    ) -> Result<Encoded<AnyFilter>, Failure> {
         match self.hashes {
             Hashes::Held(hashes) => target::verified(self.filter, &hashes, threads, what),
             Hashes::OnDisk(mut hashes) => {
-                let filter = target::reopened(self.filter, what)?;
+                let filter = target::encoded(self.filter, what)?;
                 let mut all = true;
-                let seen = hashes.for_each(|some| all &= target::holds_all(filter.filter(), some));
+                let seen = hashes.for_each(|some| all &= target::holds_all(&filter, some));
                 seen.map_err(|e| Failure::build(what, &e))?;
                 match all {
                     true => Ok(filter),
@@ -322,12 +328,11 @@ impl Gather<'_> {
     /// An empty filter for so many keys, that takes them as they come.
     fn stream(&self, keys: u64) -> Result<Stream, Failure> {
         let failed = |e| Failure::build(&self.target, &e);
-        let kind = tamis::kind(self.kind()).map_err(failed)?;
-        let config = self.config.clone().capacity(keys);
-        let filter = kind.build(&config, &mut []).map_err(failed)?;
+        let config = self.config.clone().capacity(keys).kind(self.kind());
+        let filter = Keyed::new_with(&config, self.hashing).map_err(failed)?;
         let stream = Stream {
-            filter: Keyed::from_filter(filter, self.hashing, &config).map_err(failed)?,
-            inserter: Inserter::of(kind),
+            inserter: Inserter::of(filter.kind()),
+            filter,
             sample: Sample::default(),
             // It is held twice while it is verified.
             most_bytes: self.max_memory.map_or(u64::MAX, |bytes| bytes / 2),
@@ -353,14 +358,14 @@ impl Stream {
     fn insert(&mut self, hashes: &[u64]) -> Result<(), Failure> {
         self.sample.take(hashes);
         self.inserter
-            .insert(self.filter.filter_mut(), hashes, &self.target)?;
+            .insert(&mut self.filter, hashes, &self.target)?;
         self.fits()
     }
 
     fn fits(&self) -> Result<(), Failure> {
-        let filter = self.filter.filter();
-        let bytes = filter.size_in_bytes() as u64;
-        fits(bytes, self.most_bytes, filter.kind().name, &self.target)
+        let bytes = self.filter.size_in_bytes() as u64;
+        let kind = self.filter.kind().name;
+        fits(bytes, self.most_bytes, kind, &self.target)
     }
 
     fn finish(self) -> Gathered {
@@ -406,27 +411,21 @@ impl Inserter {
     /// Inserts what is new; returns how many that are.
     pub(crate) fn insert(
         &mut self,
-        filter: &mut AnyFilter,
+        filter: &mut Keyed<AnyFilter>,
         hashes: &[u64],
         target: &str,
     ) -> Result<u64, Failure> {
         let mut fresh = hashes;
         if self.once {
             self.found.resize(hashes.len(), false);
-            filter.contains_batch(hashes, &mut self.found);
+            filter.contains_batch(hashes.iter().copied().map(Hashed), &mut self.found);
             self.fresh.clear();
             let missing = hashes.iter().zip(&self.found).filter(|(_, found)| !**found);
             self.fresh.extend(missing.map(|(hash, _)| hash));
             fresh = &self.fresh;
         }
-        let name = filter.kind().name;
-        let Some(insert) = filter.as_insert() else {
-            let why =
-                format!("a `{name}` takes no insertions; see `tamis kinds` for those that do");
-            return Err(Failure::usage(target, why));
-        };
-        insert
-            .insert_batch(fresh)
+        filter
+            .extend(fresh.iter().copied().map(Hashed))
             .map_err(|full| Failure::full(target, &full))?;
         Ok(fresh.len() as u64)
     }

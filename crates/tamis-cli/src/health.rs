@@ -1,14 +1,14 @@
 //! What the owner of a filter should know.
 
-use tamis::{AnyFilter, Filter, Keyed};
+use tamis::{AnyFilter, Keyed};
 
 use crate::output;
 use crate::target::SCATTER;
 
 /// What is wrong with a filter; nothing where it is in good health.
 pub(crate) fn warnings(keyed: &Keyed<AnyFilter>) -> Vec<String> {
-    let (keys, capacity) = (keyed.filter().len(), keyed.capacity());
-    let (now, requested) = (keyed.filter().fpr(), keyed.requested_fpr());
+    let (keys, capacity) = (keyed.len(), keyed.capacity());
+    let (now, requested) = (keyed.fpr(), keyed.requested_fpr());
     let mut warnings = Vec::new();
     if keyed.is_over_capacity() && minds(keyed, now > SCATTER * requested) {
         warnings.push(format!(
@@ -34,12 +34,12 @@ pub(crate) fn warnings(keyed: &Keyed<AnyFilter>) -> Vec<String> {
 /// Whether a filter should not hold more keys than it was made for: its rate has suffered, or it takes keys and neither
 /// grows nor forgets.
 fn minds(keyed: &Keyed<AnyFilter>, suffers: bool) -> bool {
-    let can = keyed.filter().kind().can;
+    let can = keyed.kind().can;
     suffers || can.insert && !can.window && !can.grow
 }
 
 /// How full a filter is, of what it was made for; `None` where it was made for nothing.
 pub(crate) fn fill(keyed: &Keyed<AnyFilter>) -> Option<f64> {
-    let (keys, capacity) = (keyed.filter().len(), keyed.capacity());
+    let (keys, capacity) = (keyed.len(), keyed.capacity());
     (capacity > 0).then(|| keys as f64 / capacity as f64)
 }

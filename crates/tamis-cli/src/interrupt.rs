@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI32, Ordering::SeqCst};
 use std::sync::{Mutex, Once};
 
-use tamis::{AnyFilter, BuildError, Keyed, Spill};
+use tamis::{AnyFilter, BuildError, Encoded, Spill};
 
 struct Stake {
     saving: bool,
@@ -82,7 +82,7 @@ pub(crate) fn spill(directory: &Path) -> Result<Spill, BuildError> {
 }
 
 /// Saves a filter whole or not at all, also where an interrupt comes.
-pub(crate) fn save(filter: &Keyed<AnyFilter>, path: &Path) -> io::Result<()> {
+pub(crate) fn save(filter: &Encoded<AnyFilter>, path: &Path) -> io::Result<()> {
     saving(|| filter.save_unless(path, || SIGNAL.load(SeqCst) != 0))
 }
 

@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
-use tamis::{AnyFilter, Filter, Keyed};
+use tamis::{AnyFilter, DecodeErrorKind, Encoded, Hashed, Keyed};
 
 use crate::failure::Failure;
 use crate::{interrupt, output};
@@ -86,9 +86,9 @@ impl Target<'_> {
     }
 
     /// Writes the filter: whole, or not at all.
-    pub(crate) fn write(&self, filter: &Keyed<AnyFilter>) -> Result<(), Failure> {
+    pub(crate) fn write(&self, filter: &Encoded<AnyFilter>) -> Result<(), Failure> {
         match self {
-            Target::Stdout => output::deliver(&filter.to_bytes()),
+            Target::Stdout => output::deliver(filter.as_bytes()),
             Target::File { path, .. } => {
                 // Again: reading the keys may have taken hours.
                 self.refuse_to_overwrite()?;
@@ -113,25 +113,26 @@ impl Target<'_> {
 /// Below this, a thread costs more than it saves.
 const WORTH_A_THREAD: usize = 1 << 18;
 
-/// Opens a filter anew from the bytes that will be its file.
-pub(crate) fn reopened(filter: Keyed<AnyFilter>, what: &str) -> Result<Keyed<AnyFilter>, Failure> {
-    let (bytes, hashing) = (filter.to_bytes(), *filter.hashing());
-    drop(filter);
-    Keyed::open_with(bytes, &hashing).map_err(|_| Failure::verification(what))
+/// The filter, opened anew from the bytes that will be its file.
+pub(crate) fn encoded(filter: Keyed<AnyFilter>, what: &str) -> Result<Encoded<AnyFilter>, Failure> {
+    filter.encoded().map_err(|e| match e.kind() {
+        DecodeErrorKind::Memory { .. } => Failure::decode(what, &e),
+        _ => Failure::verification(what),
+    })
 }
 
-/// Opens a filter anew from the bytes that will be its file, and looks up every hash in it.
+/// The filter, opened anew from the bytes that will be its file, with every hash found in it.
 pub(crate) fn verified(
     filter: Keyed<AnyFilter>,
     hashes: &[u64],
     threads: usize,
     what: &str,
-) -> Result<Keyed<AnyFilter>, Failure> {
-    let filter = reopened(filter, what)?;
+) -> Result<Encoded<AnyFilter>, Failure> {
+    let filter = encoded(filter, what)?;
     let share = hashes.len().div_ceil(threads).max(WORTH_A_THREAD);
-    let inner = filter.filter();
+    let opened: &Keyed<AnyFilter> = &filter;
     let all = std::thread::scope(|scope| {
-        let look = |hashes| scope.spawn(move || holds_all(inner, hashes));
+        let look = |hashes| scope.spawn(move || holds_all(opened, hashes));
         let threads: Vec<_> = hashes.chunks(share).map(look).collect();
         threads
             .into_iter()
@@ -144,23 +145,23 @@ pub(crate) fn verified(
 }
 
 /// Whether a filter contains every one of these.
-pub(crate) fn holds_all(filter: &AnyFilter, hashes: &[u64]) -> bool {
+pub(crate) fn holds_all(filter: &Keyed<AnyFilter>, hashes: &[u64]) -> bool {
     let mut found = [false; 1024];
     hashes.chunks(found.len()).all(|hashes| {
         let found = &mut found[..hashes.len()];
-        filter.contains_batch(hashes, found);
+        filter.contains_batch(hashes.iter().copied().map(Hashed), found);
         !found.contains(&false)
     })
 }
 
-/// A filter in a line.
-pub(crate) fn summary(filter: &Keyed<AnyFilter>) -> String {
-    let (keys, bytes) = (filter.filter().len(), filter.file_len());
+/// A filter in a line, with the bytes of its file.
+pub(crate) fn summary(filter: &Keyed<AnyFilter>, bytes: u64) -> String {
+    let keys = filter.len();
     let per_key = output::bits_per_key(bytes, keys)
         .map(|bits| format!(" ({bits} bits per key)"))
         .unwrap_or_default();
-    let kind = filter.filter().kind().name;
-    let rate = output::rate(filter.filter().fpr());
+    let kind = filter.kind().name;
+    let rate = output::rate(filter.fpr());
     format!("{kind}, {keys} keys, {bytes} bytes{per_key}, false positives {rate}")
 }
 

@@ -39,15 +39,7 @@ fn info_warns_of_a_filter_that_holds_too_much() {
     let room = Room::new();
     let config = Config::new(100).kind("split_block");
     let mut filter: Keyed<AnyFilter> = Keyed::new(&config).unwrap();
-    for i in 0..500u64 {
-        let hash = filter.hash(&i);
-        filter
-            .filter_mut()
-            .as_insert()
-            .unwrap()
-            .insert(hash)
-            .unwrap();
-    }
+    filter.extend(0..500u64).unwrap();
     filter.save(room.path("f")).unwrap();
     let text = room.run(["info", "f"]).exits(0).stdout();
     assert!(
@@ -65,11 +57,7 @@ fn info_does_not_warn_of_keys_that_a_kind_makes_room_for() {
     for kind in ["scalable", "sliding"] {
         let config = Config::new(100).kind(kind);
         let mut filter: Keyed<AnyFilter> = Keyed::new(&config).unwrap();
-        for i in 0..500u64 {
-            let hash = filter.hash(&i);
-            let insert = filter.filter_mut().as_insert().unwrap();
-            insert.insert(hash).unwrap();
-        }
+        filter.extend(0..500u64).unwrap();
         filter.save(room.path(kind)).unwrap();
         let text = room.run(["info", kind]).exits(0).stdout();
         assert!(text.contains("health          good"), "{text}");

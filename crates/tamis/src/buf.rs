@@ -22,17 +22,16 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::borrow::Cow;
 use std::fmt;
+use std::fs::File;
+use std::io;
 use std::mem::{align_of, size_of};
 use std::ops::{Deref, Range};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
 use std::slice;
 use std::sync::Arc;
 
-use crate::any::Held;
-use crate::error::{DecodeError, NoMemory};
-use crate::key::Hashing;
-use crate::keyed::Keyed;
+use crate::error::NoMemory;
 
 /// Bytes that someone else owns and that a [`Buf`] may point into.
 pub(crate) type Bytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
@@ -317,51 +316,56 @@ fn advise_huge_pages(base: NonNull<u8>, size: usize) {
     let _ = (base, size);
 }
 
-/// Mapping stands here, and not with the rest of [`Keyed`], because it is unsafe.
-impl<F: Held> Keyed<F> {
-    /// Maps a file instead of reading it: opening costs one pass of verification, and processes share the memory.
+/// A file that the system maps into memory: its pages are read when they are used, and processes share them.
+///
+/// ```
+/// use tamis::{Bloom, Config, Keyed, Mapped, Open};
+///
+/// # let directory = tempfile::tempdir()?;
+/// # let path = directory.path().join("f.tamis");
+/// Keyed::<Bloom>::build(&Config::default(), ["alice"])?.save(&path)?;
+/// // SAFETY: nobody changes the file; it is replaced by renaming another over it.
+/// let file = unsafe { Mapped::open(&path)? };
+/// let filter: Keyed<Bloom> = Open::new().mapped(file)?;
+/// assert!(filter.contains("alice"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Mapped {
+    map: memmap2::Mmap,
+    path: PathBuf,
+}
+
+impl Mapped {
+    /// Maps a file for reading.
     ///
     /// # Errors
     ///
-    /// [`DecodeError`] when the file cannot be mapped or is not exactly what a writer produces.
+    /// The system's, when the file cannot be opened or mapped.
     ///
     /// # Safety
     ///
     /// Nobody may change or truncate the file while it is mapped. Replace it by renaming a new file over it, as
-    /// [`save`](Keyed::save) does; never edit it in place.
-    pub unsafe fn map(path: impl AsRef<Path>) -> Result<Keyed<F>, DecodeError> {
-        // SAFETY: the caller gives the promise.
-        Keyed::open_shared(&unsafe { map_file(path.as_ref())? }, None)
+    /// [`save`](crate::Keyed::save) does; never edit it in place.
+    pub unsafe fn open(path: impl AsRef<Path>) -> io::Result<Mapped> {
+        let path = path.as_ref();
+        let file = File::open(path)?;
+        // SAFETY: the caller promises that the file stays as it is.
+        let map = unsafe { memmap2::Mmap::map(&file)? };
+        let path = path.to_path_buf();
+        Ok(Mapped { map, path })
     }
 
-    /// As [`map`](Keyed::map), for a file whose secret is kept elsewhere; a file with a known hashing must agree.
-    ///
-    /// # Errors
-    ///
-    /// [`DecodeError`], also when the secret is not the right one.
-    ///
-    /// # Safety
-    ///
-    /// As for [`map`](Keyed::map).
-    pub unsafe fn map_with(
-        path: impl AsRef<Path>,
-        hashing: &Hashing,
-    ) -> Result<Keyed<F>, DecodeError> {
-        // SAFETY: the caller gives the promise.
-        Keyed::open_shared(&unsafe { map_file(path.as_ref())? }, Some(hashing))
+    /// The file's path.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 }
 
-/// Maps a file for reading.
-///
-/// # Safety
-///
-/// The file must not be changed or cut short while it is mapped.
-unsafe fn map_file(path: &Path) -> std::io::Result<Bytes> {
-    let file = std::fs::File::open(path)?;
-    // SAFETY: the caller promises that the file stays as it is.
-    let map = unsafe { memmap2::Mmap::map(&file)? };
-    Ok(Arc::new(map))
+impl AsRef<[u8]> for Mapped {
+    fn as_ref(&self) -> &[u8] {
+        &self.map
+    }
 }
 
 #[cfg(test)]

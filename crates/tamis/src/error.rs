@@ -7,9 +7,10 @@
 use std::error::Error;
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::format::ParamValue;
+use crate::kinds::{KINDS, KindInfo, Tier};
 
 /// An insertion was refused; the filter is exactly as it was before the refused key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +34,8 @@ pub enum FullKind {
     Generation(u64),
     /// The filter grows, and the system gave no memory for it: these many bytes.
     Memory(u64),
+    /// Filters of this kind take no insertions at all.
+    Unsupported(Unsupported),
 }
 
 impl Full {
@@ -93,6 +96,7 @@ impl fmt::Display for Full {
                 "the filter cannot grow beyond {}: the system has no {bytes} bytes; free some memory and insert again",
                 Keys(self.keys)
             ),
+            FullKind::Unsupported(cannot) => cannot.fmt(f),
         }
     }
 }
@@ -108,6 +112,48 @@ impl fmt::Display for Keys {
 }
 
 impl Error for Full {}
+
+/// A filter's kind cannot do what was asked of an [`AnyFilter`](crate::AnyFilter).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unsupported {
+    kind: &'static str,
+    capability: &'static str,
+}
+
+impl Unsupported {
+    pub(crate) fn new(kind: &KindInfo, capability: &'static str) -> Unsupported {
+        let kind = kind.name;
+        Unsupported { kind, capability }
+    }
+
+    /// The name of the kind.
+    pub fn kind(&self) -> &'static str {
+        self.kind
+    }
+
+    /// What it cannot, by the name of the field of [`Capabilities`](crate::Capabilities).
+    pub fn capability(&self) -> &'static str {
+        self.capability
+    }
+}
+
+impl fmt::Display for Unsupported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let can = |info: &&KindInfo| info.can.named().contains(&(self.capability, true));
+        let core = KINDS.iter().filter(|info| info.tier == Tier::Core);
+        let names: Vec<_> = core
+            .filter(can)
+            .map(|info| format!("`{}`", info.name))
+            .collect();
+        let (kind, capability, names) = (self.kind, self.capability, names.join(", "));
+        write!(
+            f,
+            "a `{kind}` cannot {capability}; build it anew as a kind that can: {names}"
+        )
+    }
+}
+
+impl Error for Unsupported {}
 
 /// Memory that the system would not give.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -204,8 +250,8 @@ pub enum BuildErrorKind {
         /// How many attempts were made.
         attempts: u32,
     },
-    /// Filters of this kind have no values for their keys.
-    NoMap(&'static str),
+    /// Filters of this kind cannot do this.
+    Unsupported(Unsupported),
     /// A map was given two values for one key.
     Conflict {
         /// The position of the pair with the first value, counted from 0 in the order given.
@@ -317,9 +363,7 @@ impl fmt::Display for BuildError {
                 "{attempts} attempts at building from {} failed; if the hashes are your own, check that they are spread over 64 bits",
                 Keys(*keys)
             ),
-            BuildErrorKind::NoMap(kind) => {
-                write!(f, "a `{kind}` keeps no values; choose a kind that is a map, such as `bloomier`")
-            }
+            BuildErrorKind::Unsupported(cannot) => cannot.fmt(f),
             BuildErrorKind::Conflict { first, second } => write!(
                 f,
                 "the pairs at positions {first} and {second} give one key two values; keep one of them (if the keys differ, their hashes do not: hash with another seed)"
@@ -357,7 +401,10 @@ impl Error for BuildError {
 
 /// Bytes that are no filter, or a damaged or foreign one. Never an answer: nothing was opened.
 #[derive(Debug)]
-pub struct DecodeError(Box<DecodeErrorKind>);
+pub struct DecodeError {
+    kind: Box<DecodeErrorKind>,
+    path: Option<PathBuf>,
+}
 
 /// The case behind a [`DecodeError`].
 #[derive(Debug)]
@@ -427,9 +474,20 @@ pub enum DecodeErrorKind {
 }
 
 impl DecodeError {
-    /// The case, with the value at fault.
+    /// The case, with the value at fault. It prints as the error does, without the path.
     pub fn kind(&self) -> &DecodeErrorKind {
-        &self.0
+        &self.kind
+    }
+
+    /// The file, where the error is of one that has a name.
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// The same error, of this file.
+    pub(crate) fn at(mut self, path: &Path) -> DecodeError {
+        self.path = Some(path.to_path_buf());
+        self
     }
 
     /// A field has a value that no writer produces.
@@ -449,7 +507,10 @@ impl DecodeError {
 
 impl From<DecodeErrorKind> for DecodeError {
     fn from(kind: DecodeErrorKind) -> DecodeError {
-        DecodeError(Box::new(kind))
+        DecodeError {
+            kind: Box::new(kind),
+            path: None,
+        }
     }
 }
 
@@ -467,7 +528,16 @@ impl From<io::Error> for DecodeError {
 
 impl fmt::Display for DecodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &*self.0 {
+        if let Some(path) = &self.path {
+            write!(f, "{}: ", path.display())?;
+        }
+        self.kind.fmt(f)
+    }
+}
+
+impl fmt::Display for DecodeErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
             DecodeErrorKind::Io(e) => write!(f, "cannot read the filter: {e}"),
             DecodeErrorKind::NotAFilter => f.write_str("not a tamis filter (the first eight bytes are not its signature)"),
             DecodeErrorKind::Length { expected, got } if got < expected => {
@@ -511,7 +581,7 @@ impl fmt::Display for DecodeError {
 
 impl Error for DecodeError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match &*self.0 {
+        match &*self.kind {
             DecodeErrorKind::Io(e) => Some(e),
             _ => None,
         }

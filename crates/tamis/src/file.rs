@@ -1,291 +1,357 @@
-//! Replacing a file so that a reader sees the old one or the new one, whole, whatever happens in between.
+//! Opening and saving: a filter's file as bytes, on disk, and mapped.
+//!
+//! [`Keyed::load`] and [`Keyed::save`] are what most callers need. [`Open`] says what else there is to say: the secret that
+//! the keys were hashed under, and how much is verified. [`Encoded`] is a filter that was encoded once, opened again from
+//! those very bytes, and is saved by writing them. A file is replaced at once and wholly (`replace.rs`).
 
-use std::fs::{self, File, OpenOptions};
-use std::hash::{BuildHasher, RandomState};
-use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+mod replace;
 
-/// How much is written at a time.
-const PIECE: usize = 1 << 20;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::ops::Deref;
+use std::path::Path;
+use std::sync::Arc;
 
-/// Writes a temporary file beside `path`, syncs it, renames it over `path`, and syncs the directory.
+use crate::any::Held;
+use crate::buf::{Buf, Bytes, Mapped};
+use crate::error::{DecodeError, DecodeErrorKind};
+use crate::filter::Filter;
+use crate::format::{self, Encoder, FileHashing, Header};
+use crate::key::Hashing;
+use crate::keyed::Keyed;
+
+#[doc(hidden)]
+pub use replace::{check_writable, replace_file};
+
+/// How to open a filter's file.
 ///
-/// A link is followed, so that the file it names is replaced and the link stays. An existing file's permissions are
-/// kept; a new file is for its owner alone where it is `private`. On an error before the rename the temporary file is
-/// removed and `path` is as it was; if only the last sync fails, the new file is there but may not survive a power cut. A
-/// failed sync is never tried again.
-pub(crate) fn replace(
-    path: &Path,
-    private: bool,
-    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> io::Result<()> {
-    let target = follow(path);
-    let existing = match fs::metadata(&target) {
-        Ok(meta) if meta.is_file() => Some(meta),
-        Ok(_) => {
-            let message = format!(
-                "{} is not a regular file; choose another name",
-                target.display()
-            );
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+/// The filter is of the type asked for, or an [`AnyFilter`](crate::AnyFilter) of whatever kind the file holds.
+///
+/// ```
+/// use tamis::{AnyFilter, Bloom, Config, Hashing, Keyed, Open};
+///
+/// let secret = Hashing::secret(*b"sixteen letters!").withheld();
+/// let filter: Keyed<Bloom> = Keyed::build_with(&Config::default(), secret, ["alice"])?;
+/// let file = filter.to_bytes();
+/// assert!(Keyed::<Bloom>::open(file.clone()).is_err(), "the secret is not in the file");
+///
+/// let open = Open::new().hashing(secret);
+/// let again: Keyed<AnyFilter> = open.bytes(file)?;
+/// assert!(again.contains("alice"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Open {
+    hashing: Option<Hashing>,
+    verify: bool,
+}
+
+impl Default for Open {
+    fn default() -> Open {
+        Open::new()
+    }
+}
+
+impl Open {
+    /// Everything is verified, and the file tells how keys are hashed.
+    pub const fn new() -> Open {
+        Open {
+            hashing: None,
+            verify: true,
         }
-        Err(_) => None,
-    };
-    let directory = open_directory(&target)?;
-    let (temp, file) = Temp::create(&target, private || existing.is_some())?;
-    if let Some(meta) = existing {
-        // Before there is anything to read.
-        file.set_permissions(meta.permissions())?;
-    }
-    let mut out = BufWriter::with_capacity(PIECE, file);
-    write(&mut out)?;
-    let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
-    file.sync_all()?;
-    drop(file);
-    temp.rename(&target)?;
-    directory.sync()
-}
-
-/// Replaces a file by these bytes, as a filter's is replaced. For the program, which writes other files too.
-#[doc(hidden)]
-pub fn replace_file(path: impl AsRef<Path>, bytes: &[u8]) -> io::Result<()> {
-    replace(path.as_ref(), false, |out| out.write_all(bytes))
-}
-
-/// Whether a file of this name could be written now: its directory is there, and takes files.
-#[doc(hidden)]
-pub fn check_writable(path: impl AsRef<Path>) -> io::Result<()> {
-    Temp::create(&follow(path.as_ref()), true).map(drop)
-}
-
-/// Writes in pieces, and stops before one when told to.
-pub(crate) struct Stoppable<W, S> {
-    pub(crate) out: W,
-    pub(crate) stop: S,
-}
-
-impl<W: Write, S: Fn() -> bool> Write for Stoppable<W, S> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if (self.stop)() {
-            // Not of the kind `Interrupted`, after which writers try again.
-            return Err(io::Error::other("stopped"));
-        }
-        self.out.write(&bytes[..bytes.len().min(PIECE)])
     }
 
-    fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
+    /// For a file whose secret is kept elsewhere. A file that tells its hashing must agree.
+    #[must_use]
+    pub const fn hashing(mut self, hashing: Hashing) -> Open {
+        self.hashing = Some(hashing);
+        self
     }
-}
 
-/// What a path leads to, through links, even where that does not exist yet.
-fn follow(path: &Path) -> PathBuf {
-    let mut target = path.to_path_buf();
-    // As many links as Linux follows.
-    for _ in 0..40 {
-        let Ok(next) = fs::read_link(&target) else {
-            break;
+    /// Whether the checksums of the data are compared (the default), which reads the whole file. Without, opening reads
+    /// the header and what the kind itself looks at, and a mapped file is open at once; damage of the data then goes
+    /// unnoticed and may make wrong answers, also "no" for a key that is there. It is never undefined behaviour.
+    #[must_use]
+    pub const fn verify(mut self, verify: bool) -> Open {
+        self.verify = verify;
+        self
+    }
+
+    /// Loads a file into memory.
+    ///
+    /// # Errors
+    ///
+    /// [`DecodeError`] when the file cannot be read or is not exactly what a writer produces. It names the path.
+    pub fn load<F: Held>(&self, path: impl AsRef<Path>) -> Result<Keyed<F>, DecodeError> {
+        let path = path.as_ref();
+        let read = || {
+            let file = File::open(path)?;
+            let size = file.metadata()?.len();
+            self.shared(&read_aligned(file, size)?)
         };
-        target = directory(&target).join(next);
-    }
-    target
-}
-
-fn directory(path: &Path) -> &Path {
-    path.parent()
-        .filter(|d| !d.as_os_str().is_empty())
-        .unwrap_or(Path::new("."))
-}
-
-/// A directory whose entries can be synced, where the system can do that.
-struct Directory(#[cfg(unix)] File);
-
-#[cfg(unix)]
-fn open_directory(path: &Path) -> io::Result<Directory> {
-    File::open(directory(path)).map(Directory)
-}
-
-#[cfg(not(unix))]
-fn open_directory(_path: &Path) -> io::Result<Directory> {
-    Ok(Directory())
-}
-
-impl Directory {
-    #[cfg(unix)]
-    fn sync(&self) -> io::Result<()> {
-        self.0.sync_all()
+        read().map_err(|e| e.at(path))
     }
 
-    /// The rename is as durable as the system makes it.
-    #[cfg(not(unix))]
-    fn sync(&self) -> io::Result<()> {
-        Ok(())
+    /// Reads a filter from an open file, a pipe or a socket, to its end.
+    ///
+    /// # Errors
+    ///
+    /// [`DecodeError`] when it cannot be read or is not exactly what a writer produces.
+    pub fn read<F: Held>(&self, input: impl Read) -> Result<Keyed<F>, DecodeError> {
+        self.shared(&read_aligned(input, 0)?)
     }
-}
 
-/// A temporary file that goes away unless it is renamed.
-struct Temp(Option<PathBuf>);
+    /// Opens a filter from bytes. Arrays are used where they lie, if their address allows.
+    ///
+    /// # Errors
+    ///
+    /// [`DecodeError`] when the bytes are not exactly what a writer produces.
+    pub fn bytes<F: Held>(
+        &self,
+        bytes: impl AsRef<[u8]> + Send + Sync + 'static,
+    ) -> Result<Keyed<F>, DecodeError> {
+        self.shared(&(Arc::new(bytes) as Bytes))
+    }
 
-impl Temp {
-    /// Its name is random: a file left behind by a process that was killed is never in the way of another.
-    fn create(target: &Path, private: bool) -> io::Result<(Temp, File)> {
-        if target.file_name().is_none() {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                "the path names no file",
-            ));
+    /// Opens a filter in a file that is mapped: its pages are read when they are used, and processes share them.
+    ///
+    /// # Errors
+    ///
+    /// [`DecodeError`] when the file is not exactly what a writer produces. It names the path.
+    pub fn mapped<F: Held>(&self, file: Mapped) -> Result<Keyed<F>, DecodeError> {
+        let path = file.path().to_path_buf();
+        self.bytes(file).map_err(|e| e.at(&path))
+    }
+
+    /// The one way to a filter: all others end here.
+    fn shared<F: Held>(&self, bytes: &Bytes) -> Result<Keyed<F>, DecodeError> {
+        let (header, mut decoder) = format::open(bytes, self.verify)?;
+        let hashing = header.hashing.resolve(self.hashing.as_ref())?;
+        let kind = F::found(header.kind)?;
+        if header.kind_version != kind.version {
+            let (kind, version) = (kind.name, header.kind_version);
+            return Err(DecodeErrorKind::KindVersion { kind, version }.into());
         }
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        if private {
-            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        }
-        #[cfg(not(unix))]
-        let _ = private;
-        loop {
-            let temp = directory(target).join(format!(".tamis-{:016x}.tmp", random()));
-            match options.open(&temp) {
-                Ok(file) => return Ok((Temp(Some(temp)), file)),
-                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(e) => return Err(e),
-            }
-        }
-    }
-
-    fn rename(mut self, target: &Path) -> io::Result<()> {
-        if let Some(temp) = &self.0 {
-            fs::rename(temp, target)?;
-        }
-        self.0 = None;
-        Ok(())
-    }
-}
-
-/// A number that no other process has: the standard library seeds its hash maps with one.
-fn random() -> u64 {
-    RandomState::new().hash_one(std::process::id())
-}
-
-impl Drop for Temp {
-    fn drop(&mut self) {
-        if let Some(temp) = &self.0 {
-            // Nothing more can be done where even this fails; the error that led here is the one to report.
-            let _ = fs::remove_file(temp);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn names(dir: &Path) -> Vec<String> {
-        let mut names: Vec<_> = fs::read_dir(dir)
-            .unwrap()
-            .map(|e| e.unwrap().file_name().into_string().unwrap())
-            .collect();
-        names.sort();
-        names
-    }
-
-    #[test]
-    fn a_failed_write_leaves_the_old_file_and_no_other() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("f");
-        replace(&path, false, |out| out.write_all(b"old")).unwrap();
-        let error = replace(&path, false, |out| {
-            out.write_all(b"half of the new")?;
-            Err(io::Error::from(io::ErrorKind::StorageFull))
-        });
-        assert_eq!(error.unwrap_err().kind(), io::ErrorKind::StorageFull);
-        assert_eq!(fs::read(&path).unwrap(), b"old");
-        assert_eq!(names(dir.path()), ["f"]);
-        replace(&path, false, |out| out.write_all(b"new")).unwrap();
-        assert_eq!(fs::read(&path).unwrap(), b"new");
-        assert_eq!(names(dir.path()), ["f"]);
-    }
-
-    #[test]
-    fn a_stopped_write_leaves_the_old_file_and_no_other() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("f");
-        fs::write(&path, b"old").unwrap();
-        let pieces = std::cell::Cell::new(0);
-        let stop = || pieces.replace(pieces.get() + 1) == 2;
-        let large = vec![0; 4 * PIECE];
-        let stopped = replace(&path, false, |out| {
-            Stoppable { out, stop }.write_all(&large)
-        });
-        assert_eq!(stopped.unwrap_err().to_string(), "stopped");
-        assert_eq!(pieces.get(), 3);
-        assert_eq!(fs::read(&path).unwrap(), b"old");
-        assert_eq!(names(dir.path()), ["f"]);
-        let whole = |out: &mut dyn Write| Stoppable { out, stop }.write_all(&large);
-        replace(&path, false, whole).unwrap();
-        assert!(fs::read(&path).unwrap() == large);
-    }
-
-    #[test]
-    fn what_is_no_regular_file_is_refused() {
-        let dir = tempfile::tempdir().unwrap();
-        let error = replace(dir.path(), false, |_| Ok(())).unwrap_err();
-        assert!(error.to_string().contains("not a regular file"), "{error}");
-        let error = replace(&dir.path().join("absent").join("f"), false, |_| Ok(())).unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::NotFound);
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn a_link_stays_and_permissions_stay() {
-        use std::os::unix::fs::{PermissionsExt, symlink};
-        let dir = tempfile::tempdir().unwrap();
-        let (path, link) = (dir.path().join("f"), dir.path().join("link"));
-        fs::write(&path, b"old").unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
-        symlink(&path, &link).unwrap();
-        replace(&link, false, |out| out.write_all(b"new")).unwrap();
-        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-        assert_eq!(fs::read(&path).unwrap(), b"new");
-        assert_eq!(
-            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
-            0o640
-        );
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn a_link_to_nothing_used_to_be_replaced_by_the_file() {
-        let dir = tempfile::tempdir().unwrap();
-        let (path, link) = (dir.path().join("f"), dir.path().join("link"));
-        std::os::unix::fs::symlink("f", &link).unwrap();
-        replace(&link, false, |out| out.write_all(b"new")).unwrap();
-        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-        assert_eq!(fs::read(&path).unwrap(), b"new");
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn a_private_file_is_never_open_to_others() {
-        use std::os::unix::fs::PermissionsExt;
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("f");
-        let mode_of = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-        let mut during = None;
-        replace(&path, true, |_| {
-            let temp = dir.path().join(&names(dir.path())[0]);
-            during = Some(mode_of(&temp));
-            Ok(())
+        let filter = kind.decode(&mut decoder)?;
+        decoder.finish()?;
+        let (expected, got) = (kind.name, filter.kind().name);
+        let filter = F::from_any(filter).ok_or(DecodeErrorKind::OtherKind { expected, got })?;
+        Ok(Keyed {
+            filter,
+            hashing,
+            capacity: header.capacity,
+            fpr: header.fpr,
         })
-        .unwrap();
-        assert_eq!((during, mode_of(&path)), (Some(0o600), 0o600));
+    }
+}
+
+/// Files.
+impl<F: Held> Keyed<F> {
+    /// Loads a file into memory, verifying everything. [`Open`] has what else there is to say.
+    ///
+    /// # Errors
+    ///
+    /// [`DecodeError`] when the file cannot be read or is not exactly what a writer produces. It names the path.
+    pub fn load(path: impl AsRef<Path>) -> Result<Keyed<F>, DecodeError> {
+        Open::new().load(path)
     }
 
-    #[test]
-    fn a_long_name_is_no_obstacle() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("n".repeat(250));
-        replace(&path, false, |out| out.write_all(b"new")).unwrap();
-        assert_eq!(fs::read(&path).unwrap(), b"new");
+    /// Opens a filter from bytes, verifying everything. Arrays are used where they lie, if their address allows.
+    ///
+    /// # Errors
+    ///
+    /// [`DecodeError`] when the bytes are not exactly what a writer produces.
+    pub fn open(bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Result<Keyed<F>, DecodeError> {
+        Open::new().bytes(bytes)
     }
+
+    /// Saves the filter, replacing a file of that name at once and wholly, or not at all.
+    ///
+    /// The bytes go to a temporary file beside it, are synced, and take its name; then the directory is synced. A new
+    /// file that carries a secret is readable by its owner alone.
+    ///
+    /// # Errors
+    ///
+    /// Any of those steps' own. The file is then as it was and no temporary file is left, unless only the last step, the
+    /// directory's sync, failed.
+    pub fn save(&self, path: impl AsRef<Path>) -> io::Result<()> {
+        replace::replace(path.as_ref(), self.hashing.is_in_files(), |out| {
+            self.write_to(out)
+        })
+    }
+
+    /// Writes the file to any sink: a socket, a pipe, a `Vec<u8>`.
+    ///
+    /// # Errors
+    ///
+    /// The sink's own.
+    pub fn write_to(&self, mut out: impl Write) -> io::Result<()> {
+        self.encoder().write(&self.header(), &mut out)
+    }
+
+    /// The file as bytes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let encoder = self.encoder();
+        let mut bytes = Vec::with_capacity(usize::try_from(encoder.file_len()).unwrap_or(0));
+        match encoder.write(&self.header(), &mut bytes) {
+            Ok(()) => bytes,
+            Err(_) => unreachable!("writing to memory does not fail"),
+        }
+    }
+
+    /// How many bytes the file has.
+    pub fn file_len(&self) -> u64 {
+        self.encoder().file_len()
+    }
+
+    /// Encodes the filter, and opens it again from the bytes, verifying everything: what is then looked up is what
+    /// [`Encoded::save`] writes. The memory of this filter is given back first.
+    ///
+    /// ```
+    /// use tamis::{BinaryFuse8, Config, Keyed};
+    ///
+    /// let words: Keyed<BinaryFuse8> = Keyed::build(&Config::default(), ["tamis", "sieve"])?;
+    /// let words = words.encoded()?;
+    /// assert!(words.contains("tamis") && words.contains("sieve"));
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("words.tamis");
+    /// words.save(&path)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`DecodeError`] when there is no memory for the bytes, or they cannot be opened, which is a defect of this
+    /// library.
+    pub fn encoded(self) -> Result<Encoded<F>, DecodeError> {
+        let encoder = self.encoder();
+        let mut buf = Buf::<u8>::zeroed(encoder.file_len())?;
+        encoder.write(&self.header(), &mut buf.make_mut())?;
+        drop(encoder);
+        let open = Open::new().hashing(self.hashing);
+        drop(self);
+        let bytes: Bytes = Arc::new(buf);
+        let filter = open.shared(&bytes)?;
+        Ok(Encoded { filter, bytes })
+    }
+
+    /// The parts of the file, arrays lent by the filter.
+    fn encoder(&self) -> Encoder<'_> {
+        let (kind, filter) = self.filter.parts();
+        let mut encoder = Encoder::default();
+        kind.encode(filter, &mut encoder);
+        encoder
+    }
+
+    fn header(&self) -> Header {
+        let (kind, _) = self.filter.parts();
+        Header {
+            kind: kind.id,
+            kind_version: kind.version,
+            hashing: FileHashing::Known(self.hashing),
+            len: self.filter.len(),
+            capacity: self.capacity,
+            fpr: self.fpr,
+        }
+    }
+}
+
+/// A filter together with its file's bytes, from which it was opened: see [`Keyed::encoded`].
+///
+/// It is looked up as the [`Keyed`] that it derefs to, and cannot be changed. What its bytes are asked for is not encoded
+/// again.
+#[derive(Clone)]
+pub struct Encoded<F> {
+    filter: Keyed<F>,
+    bytes: Bytes,
+}
+
+impl<F> Encoded<F> {
+    /// The file's bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        (*self.bytes).as_ref()
+    }
+
+    /// How many bytes the file has.
+    pub fn file_len(&self) -> u64 {
+        self.as_bytes().len() as u64
+    }
+
+    /// Saves the bytes as they are; see [`Keyed::save`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Keyed::save`].
+    pub fn save(&self, path: impl AsRef<Path>) -> io::Result<()> {
+        self.save_unless(path, || false)
+    }
+
+    /// As [`save`](Encoded::save), giving up when `stop` says so, which is asked before every piece of a mebibyte.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`save`](Encoded::save), and one that says "stopped".
+    pub fn save_unless(&self, path: impl AsRef<Path>, stop: impl Fn() -> bool) -> io::Result<()> {
+        let private = self.filter.hashing.is_in_files();
+        replace::replace(path.as_ref(), private, |out| {
+            replace::Stoppable { out, stop }.write_all(self.as_bytes())
+        })
+    }
+
+    /// The filter, for changing. Arrays that lie in the bytes are copied on the first write.
+    pub fn into_filter(self) -> Keyed<F> {
+        self.filter
+    }
+}
+
+impl<F> Deref for Encoded<F> {
+    type Target = Keyed<F>;
+
+    fn deref(&self) -> &Keyed<F> {
+        &self.filter
+    }
+}
+
+impl<F: Filter> std::fmt::Debug for Encoded<F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Encoded")
+            .field("filter", &self.filter)
+            .field("bytes", &self.file_len())
+            .finish()
+    }
+}
+
+/// Reads to the end into memory that starts on a cache line, so that arrays can be used in place.
+///
+/// `size` is what the system says of the input, 0 where it says nothing. Memory is taken at once only where the header
+/// announces the same length; otherwise it grows with the bytes that really arrive. What does not start as a filter is
+/// refused after its first bytes.
+fn read_aligned(mut input: impl Read, size: u64) -> Result<Bytes, DecodeError> {
+    let mut buf = Buf::<u8>::zeroed(64 << 10)?;
+    let mut filled = 0;
+    loop {
+        if filled == buf.len() {
+            let announced = format::announced_len(&buf)?;
+            let len = if announced == size {
+                size.max(2 * filled as u64) + 1
+            } else {
+                2 * filled as u64
+            };
+            let mut larger = Buf::zeroed(len)?;
+            larger.make_mut()[..filled].copy_from_slice(&buf);
+            buf = larger;
+        }
+        match input.read(&mut buf.make_mut()[filled..]) {
+            Ok(0) => break,
+            Ok(n) => filled += n,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e.into()),
+        }
+    }
+    // The filter keeps these bytes for as long as it lives; a little room behind them is not worth a copy.
+    if buf.len() - filled > filled / 8 {
+        buf = Buf::copied(&buf[..filled])?;
+    }
+    buf.truncate(filled);
+    Ok(Arc::new(buf))
 }

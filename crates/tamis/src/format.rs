@@ -446,8 +446,8 @@ impl Decoder<'_> {
     }
 }
 
-/// Reads and verifies a whole file: header, every checksum, padding and footer.
-pub(crate) fn open(owner: &Bytes) -> Result<(Header, Decoder<'_>), DecodeError> {
+/// Reads and verifies a file: header and footer, and if asked for every checksum and the padding of the data.
+pub(crate) fn open(owner: &Bytes, verify: bool) -> Result<(Header, Decoder<'_>), DecodeError> {
     let bytes: &[u8] = (**owner).as_ref();
     let got = bytes.len() as u64;
     let known = bytes.len().min(MAGIC.len());
@@ -540,33 +540,35 @@ pub(crate) fn open(owner: &Bytes) -> Result<(Header, Decoder<'_>), DecodeError> 
         return Err(DecodeErrorKind::Length { expected, got }.into());
     }
     let table_end = data_end + 8 * blocks;
-    let table = &bytes[data_end..table_end];
-    if xxh3_64_with_seed(table, TABLE_SEED) != u64_at(bytes, table_end) {
-        return Err(DecodeErrorKind::Checksum {
-            part: "checksum table",
-            offset: data_end as u64,
-        }
-        .into());
-    }
-    for (number, (block, sum)) in bytes[header_len..data_end]
-        .chunks(BLOCK)
-        .zip(table.chunks_exact(8))
-        .enumerate()
-    {
-        if xxh3_64_with_seed(block, number as u64) != u64_at(sum, 0) {
-            let offset = (header_len + number * BLOCK) as u64;
+    if verify {
+        let table = &bytes[data_end..table_end];
+        if xxh3_64_with_seed(table, TABLE_SEED) != u64_at(bytes, table_end) {
             return Err(DecodeErrorKind::Checksum {
-                part: "data",
-                offset,
+                part: "checksum table",
+                offset: data_end as u64,
             }
             .into());
         }
-    }
-    for (range, end) in ranges
-        .iter()
-        .zip(ranges.iter().skip(1).map(|r| r.start).chain([data_end]))
-    {
-        zeros("a padding byte", range.end..end)?;
+        for (number, (block, sum)) in bytes[header_len..data_end]
+            .chunks(BLOCK)
+            .zip(table.chunks_exact(8))
+            .enumerate()
+        {
+            if xxh3_64_with_seed(block, number as u64) != u64_at(sum, 0) {
+                let offset = (header_len + number * BLOCK) as u64;
+                return Err(DecodeErrorKind::Checksum {
+                    part: "data",
+                    offset,
+                }
+                .into());
+            }
+        }
+        for (range, end) in ranges
+            .iter()
+            .zip(ranges.iter().skip(1).map(|r| r.start).chain([data_end]))
+        {
+            zeros("a padding byte", range.end..end)?;
+        }
     }
     let footer = table_end + 8;
     if u64_at(bytes, footer) != file_len {

@@ -129,7 +129,7 @@ impl Hashing {
     }
 
     /// Keeps the secret out of files: they carry only a check value, and opening them needs the same `Hashing`
-    /// ([`Keyed::open_with`](crate::Keyed::open_with)). No effect on [`fast`](Hashing::fast).
+    /// ([`Open::hashing`](crate::Open::hashing)). No effect on [`fast`](Hashing::fast).
     #[must_use]
     pub const fn withheld(self) -> Hashing {
         match self.0 {

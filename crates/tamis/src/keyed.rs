@@ -1,20 +1,14 @@
-//! `Keyed<F>`: the layer that turns keys into hashes, and a filter into a file.
-
-use std::fs::File;
-use std::io::{self, Read, Write};
-use std::path::Path;
-use std::sync::Arc;
+//! `Keyed<F>`: a filter of keys. It hashes them and asks a filter of hashes; `file.rs` opens and saves it.
 
 use crate::any::{AnyFilter, Held};
-use crate::buf::{Buf, Bytes};
 use crate::config::Config;
 use crate::error::{
-    BuildError, BuildErrorKind, DecodeError, DecodeErrorKind, Full, MergeError, MergeErrorKind,
+    BuildError, BuildErrorKind, Full, FullKind, MergeError, MergeErrorKind, Unsupported,
 };
-use crate::file;
-use crate::filter::{Count, Filter, Insert, Map, Merge, Remove};
-use crate::format::{self, Encoder, FileHashing, Header};
+use crate::filter::{Count, Filter, Halve, Insert, Kind, Map, Merge, Remove};
+use crate::format::ParamValue;
 use crate::key::{Hashing, Key};
+use crate::kinds::KindInfo;
 
 /// A filter of keys: a [`Filter`] of hashes, with the [`Hashing`] that makes them.
 ///
@@ -27,16 +21,102 @@ use crate::key::{Hashing, Key};
 /// assert!(seen.remove("alice"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// With the type of a filter, what its kind cannot do does not compile. A `Keyed<AnyFilter>` has the same calls for the
+/// kind that a configuration or a file names, and they return an error that names the kind where it cannot:
+///
+/// ```
+/// use tamis::{AnyFilter, Config, Keyed};
+///
+/// let config: Config = "cuckoo:capacity=1000,fpr=0.001".parse()?;
+/// let mut seen: Keyed<AnyFilter> = Keyed::build(&config, ["alice", "bob"])?;
+/// seen.extend(["carol", "dave"])?;
+/// assert!(seen.contains("carol") && seen.remove("dave")?);
+/// assert_eq!(seen.kind().name, "cuckoo");
+///
+/// let no_map = seen.get("carol").unwrap_err();
+/// assert!(no_map.to_string().contains("`bloomier`"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Keyed<F> {
-    filter: F,
-    hashing: Hashing,
-    capacity: u64,
-    fpr: f64,
+    pub(crate) filter: F,
+    pub(crate) hashing: Hashing,
+    pub(crate) capacity: u64,
+    pub(crate) fpr: f64,
 }
 
-/// How many keys are hashed before their hashes are looked up together.
+/// A key's hash in the key's place, for a caller who has hashed it before with the filter's own [`Hashing`].
+///
+/// ```
+/// use tamis::{Bloom, Config, Hashed, Keyed};
+///
+/// let words: Keyed<Bloom> = Keyed::build(&Config::default(), ["tamis", "sieve"])?;
+/// let hashes = ["tamis", "strainer"].map(|word| words.hash(word));
+/// let mut found = [false; 2];
+/// words.contains_batch(hashes.map(Hashed), &mut found);
+/// assert!(found[0]);
+/// # Ok::<(), tamis::BuildError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hashed(pub u64);
+
+impl Key for Hashed {
+    #[inline]
+    fn hash_with(&self, _: &Hashing) -> u64 {
+        self.0
+    }
+}
+
+/// How many keys are hashed before their hashes are looked up or inserted together.
 const CHUNK: usize = 256;
+
+/// Hashes the next keys, as many as there is room for; returns how many.
+#[inline]
+fn hash_some<K: Key>(
+    hashing: &Hashing,
+    keys: &mut impl Iterator<Item = K>,
+    hashes: &mut [u64],
+) -> usize {
+    let pairs = hashes.iter_mut().zip(keys);
+    pairs
+        .map(|(hash, key)| *hash = key.hash_with(hashing))
+        .count()
+}
+
+/// Inserts keys in order, many at a time.
+fn insert_all<K: Key>(
+    filter: &mut (impl Insert + ?Sized),
+    hashing: &Hashing,
+    keys: impl IntoIterator<Item = K>,
+) -> Result<(), Full> {
+    let mut keys = keys.into_iter();
+    let (mut hashes, mut done) = ([0; CHUNK], 0);
+    loop {
+        let n = hash_some(hashing, &mut keys, &mut hashes);
+        if n == 0 {
+            return Ok(());
+        }
+        filter
+            .insert_batch(&hashes[..n])
+            .map_err(|full| full.after(done + full.accepted()))?;
+        done += n;
+    }
+}
+
+/// Looks up the values of keys, many at a time.
+fn get_all<K: Key>(
+    map: &(impl Map + ?Sized),
+    hashing: &Hashing,
+    keys: impl IntoIterator<Item = K>,
+    out: &mut [Option<u64>],
+) {
+    let (mut keys, mut hashes) = (keys.into_iter(), [0; CHUNK]);
+    for out in out.chunks_mut(CHUNK) {
+        let n = hash_some(hashing, &mut keys, &mut hashes[..out.len()]);
+        map.get_batch(&hashes[..n], out);
+    }
+}
 
 impl<F: Filter> Keyed<F> {
     /// Puts the key layer around a filter whose hashes were made by `hashing`. Capacity and rate are those of the
@@ -63,22 +143,56 @@ impl<F: Filter> Keyed<F> {
         })
     }
 
-    /// Whether the key may have been inserted. `false` is certain; `true` is wrong with probability
-    /// [`Filter::fpr`].
+    /// Whether the key may have been inserted. `false` is certain; `true` is wrong with probability [`fpr`](Self::fpr).
     #[inline]
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
         self.filter.contains(self.hash(key))
     }
 
-    /// Looks up many keys: `out[i]` becomes `contains(&keys[i])`, for as many as both slices hold.
-    pub fn contains_batch<K: Key>(&self, keys: &[K], out: &mut [bool]) {
-        let mut hashes = [0; CHUNK];
-        for (keys, out) in keys.chunks(CHUNK).zip(out.chunks_mut(CHUNK)) {
-            for (hash, key) in hashes.iter_mut().zip(keys) {
-                *hash = self.hash(key);
-            }
-            self.filter.contains_batch(&hashes[..keys.len()], out);
+    /// Looks up many keys, of a slice or any iterator: `out[i]` becomes whether the key number i may have been inserted,
+    /// for as many as there are keys and room. Faster than single calls.
+    ///
+    /// ```
+    /// use tamis::{BinaryFuse8, Config, Keyed};
+    ///
+    /// let ids: Keyed<BinaryFuse8> = Keyed::build(&Config::default(), 0..1000u64)?;
+    /// let mut found = [false; 3];
+    /// ids.contains_batch([1u64, 2, 3], &mut found);
+    /// assert_eq!(found, [true; 3]);
+    /// # Ok::<(), tamis::BuildError>(())
+    /// ```
+    pub fn contains_batch<K: Key>(&self, keys: impl IntoIterator<Item = K>, out: &mut [bool]) {
+        let (mut keys, mut hashes) = (keys.into_iter(), [0; CHUNK]);
+        for out in out.chunks_mut(CHUNK) {
+            let n = hash_some(&self.hashing, &mut keys, &mut hashes[..out.len()]);
+            self.filter.contains_batch(&hashes[..n], out);
         }
+    }
+
+    /// Asks for the memory that a lookup or an insertion of this key will read.
+    #[inline]
+    pub fn prefetch<K: Key + ?Sized>(&self, key: &K) {
+        self.filter.prefetch(self.hash(key));
+    }
+
+    /// How many keys were put in and not removed; see [`Filter::len`].
+    pub fn len(&self) -> u64 {
+        self.filter.len()
+    }
+
+    /// Whether no key was put in.
+    pub fn is_empty(&self) -> bool {
+        self.filter.is_empty()
+    }
+
+    /// The false-positive rate to expect now, at the present load. May read the whole filter.
+    pub fn fpr(&self) -> f64 {
+        self.filter.fpr()
+    }
+
+    /// Every byte that the filter holds on the heap.
+    pub fn size_in_bytes(&self) -> usize {
+        self.filter.size_in_bytes()
     }
 
     /// The hash that the filter sees for a key.
@@ -123,7 +237,7 @@ impl<F: Filter> Keyed<F> {
         self.fpr
     }
 
-    /// The filter of hashes.
+    /// The filter of hashes, for what only its type can do.
     pub fn filter(&self) -> &F {
         &self.filter
     }
@@ -132,137 +246,26 @@ impl<F: Filter> Keyed<F> {
     pub fn filter_mut(&mut self) -> &mut F {
         &mut self.filter
     }
-}
 
-impl<F: Insert> Keyed<F> {
-    /// Inserts a key. On `Err` the filter is exactly as it was.
-    ///
-    /// # Errors
-    ///
-    /// [`Full`] when there is no place for the key.
-    #[inline]
-    pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<(), Full> {
-        self.filter.insert(self.hash(key))
-    }
-
-    /// Inserts many keys in order, faster than one by one.
-    ///
-    /// # Errors
-    ///
-    /// [`Full`] at the first key that is refused; those before it ([`Full::accepted`] of them) are in.
-    pub fn insert_batch<K: Key>(&mut self, keys: &[K]) -> Result<(), Full> {
-        let mut hashes = [0; CHUNK];
-        for (number, keys) in keys.chunks(CHUNK).enumerate() {
-            for (hash, key) in hashes.iter_mut().zip(keys) {
-                *hash = self.hash(key);
-            }
-            let done = |full: Full| full.after(number * CHUNK + full.accepted());
-            self.filter
-                .insert_batch(&hashes[..keys.len()])
-                .map_err(done)?;
-        }
-        Ok(())
-    }
-}
-
-impl<F: Remove> Keyed<F> {
-    /// Takes out one copy of a key; `false` if none matches. Only remove what was inserted: see [`Remove::remove`].
-    #[inline]
-    pub fn remove<K: Key + ?Sized>(&mut self, key: &K) -> bool {
-        self.filter.remove(self.hash(key))
-    }
-}
-
-impl<F: Count> Keyed<F> {
-    /// How many copies of a key are held: never fewer than were inserted, up to what the filter can tell
-    /// ([`Count::count_limit`]). See [`Count::count`].
-    #[inline]
-    pub fn count<K: Key + ?Sized>(&self, key: &K) -> u64 {
-        self.filter.count(self.hash(key))
-    }
-}
-
-impl<M: Map> Keyed<M> {
-    /// The map of these pairs of key and value, with the default hashing. A pair may be given more than once.
-    ///
-    /// # Errors
-    ///
-    /// [`BuildError`] when the configuration is not possible, or a key has two values: [`BuildErrorKind::Conflict`],
-    /// which names the positions of both.
-    pub fn from_pairs<K: Key>(
-        config: &Config,
-        pairs: impl IntoIterator<Item = (K, u64)>,
-    ) -> Result<Keyed<M>, BuildError> {
-        Keyed::from_pairs_with(config, Hashing::default(), pairs)
-    }
-
-    /// As [`from_pairs`](Keyed::from_pairs), with a hashing of your choice.
-    ///
-    /// # Errors
-    ///
-    /// As [`from_pairs`](Keyed::from_pairs).
-    pub fn from_pairs_with<K: Key>(
-        config: &Config,
-        hashing: Hashing,
-        pairs: impl IntoIterator<Item = (K, u64)>,
-    ) -> Result<Keyed<M>, BuildError> {
-        let hashed = pairs
-            .into_iter()
-            .map(|(key, value)| (key.hash_with(&hashing), value));
-        Keyed::from_filter(M::from_pairs(config, hashed)?, hashing, config)
-    }
-
-    /// The value of a key that was given; see [`Map::get`] for one that was not.
-    #[inline]
-    pub fn get<K: Key + ?Sized>(&self, key: &K) -> Option<u64> {
-        self.filter.get(self.hash(key))
-    }
-
-    /// Looks up many keys: `out[i]` becomes `get(&keys[i])`, for as many as both slices hold. Faster than single calls.
-    pub fn get_batch<K: Key>(&self, keys: &[K], out: &mut [Option<u64>]) {
-        let mut hashes = [0; CHUNK];
-        for (keys, out) in keys.chunks(CHUNK).zip(out.chunks_mut(CHUNK)) {
-            for (hash, key) in hashes.iter_mut().zip(keys) {
-                *hash = self.hash(key);
-            }
-            self.filter.get_batch(&hashes[..keys.len()], out);
-        }
-    }
-}
-
-impl<F: Merge> Keyed<F> {
-    /// Takes in another filter of the same shape and hashing. On `Err` this one is exactly as it was.
-    ///
-    /// # Errors
-    ///
-    /// [`MergeError`] when the hashing or a parameter differs, or the union does not fit.
-    pub fn merge(&mut self, other: &Keyed<F>) -> Result<(), MergeError> {
-        self.hashes_as(other)?;
-        self.filter.merge(&other.filter)
-    }
-}
-
-impl Keyed<AnyFilter> {
-    /// Takes in another filter of the same kind, shape and hashing. On `Err` this one is exactly as it was.
-    ///
-    /// # Errors
-    ///
-    /// [`MergeError`] when the hashing, the kind or a parameter differs, or the union does not fit.
-    pub fn merge(&mut self, other: &Keyed<AnyFilter>) -> Result<(), MergeError> {
-        self.hashes_as(other)?;
-        self.filter.try_merge(&other.filter)
-    }
-}
-
-impl<F> Keyed<F> {
     fn hashes_as(&self, other: &Keyed<F>) -> Result<(), MergeError> {
         match self.hashing.agrees_with(&other.hashing) {
             true => Ok(()),
             false => Err(MergeErrorKind::Hashing.into()),
         }
     }
+
+    /// The same keys in a half of this filter. Who halves a filter asks for its new rate.
+    fn in_half(&self, filter: F) -> Keyed<F> {
+        let fpr = self.fpr.max(filter.fpr()).min(1.0 - f64::EPSILON);
+        Keyed {
+            filter,
+            fpr,
+            ..*self
+        }
+    }
 }
 
+/// Building from keys.
 impl<F: Held> Keyed<F> {
     /// An empty filter of this configuration, with the default hashing.
     ///
@@ -270,10 +273,19 @@ impl<F: Held> Keyed<F> {
     ///
     /// [`BuildError`] when the configuration is not possible, or says nothing of the capacity and the kind does not grow.
     pub fn new(config: &Config) -> Result<Keyed<F>, BuildError> {
+        Keyed::new_with(config, Hashing::default())
+    }
+
+    /// As [`new`](Keyed::new), with a hashing of your choice.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Keyed::new).
+    pub fn new_with(config: &Config, hashing: Hashing) -> Result<Keyed<F>, BuildError> {
         if config.capacity == 0 {
             F::asked(config)?.check_room()?;
         }
-        Keyed::build(config, [] as [&str; 0])
+        Keyed::build_with(config, hashing, [] as [&str; 0])
     }
 
     /// A filter of the given keys, with the default hashing. Repeated keys are allowed.
@@ -315,197 +327,383 @@ impl<F: Held> Keyed<F> {
         })?;
         Keyed::from_filter(filter, hashing, &config)
     }
+}
 
-    /// Writes the file to any sink: a socket, a pipe, a `Vec<u8>`.
+impl<F: Insert> Keyed<F> {
+    /// Inserts a key. On `Err` the filter is exactly as it was.
     ///
     /// # Errors
     ///
-    /// The sink's own.
-    pub fn write_to(&self, mut out: impl Write) -> io::Result<()> {
-        self.encoder().write(&self.header(), &mut out)
+    /// [`Full`] when there is no place for the key.
+    #[inline]
+    pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<(), Full> {
+        self.filter.insert(self.hash(key))
     }
 
-    /// The parts of the file, arrays lent by the filter.
-    fn encoder(&self) -> Encoder<'_> {
-        let (kind, filter) = self.filter.parts();
-        let mut encoder = Encoder::default();
-        kind.encode(filter, &mut encoder);
-        encoder
-    }
-
-    fn header(&self) -> Header {
-        let (kind, _) = self.filter.parts();
-        Header {
-            kind: kind.id,
-            kind_version: kind.version,
-            hashing: FileHashing::Known(self.hashing),
-            len: self.filter.len(),
-            capacity: self.capacity,
-            fpr: self.fpr,
+    /// Inserts a key unless it seems to be there, and tells whether it did: of keys that never came before, all but
+    /// [`fpr`](Self::fpr) of them are told as new.
+    ///
+    /// ```
+    /// use tamis::{Config, Keyed, SplitBlock512};
+    ///
+    /// let mut seen: Keyed<SplitBlock512> = Keyed::new(&Config::new(1000))?;
+    /// assert!(!seen.seen("alice")?);
+    /// assert!(seen.seen("alice")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Full`] when the key is new and there is no place for it.
+    #[inline]
+    pub fn seen<K: Key + ?Sized>(&mut self, key: &K) -> Result<bool, Full> {
+        let hash = self.hash(key);
+        if self.filter.contains(hash) {
+            return Ok(true);
         }
+        self.filter.insert(hash).map(|()| false)
     }
 
-    /// The file as bytes.
-    pub fn to_bytes(&self) -> Vec<u8> {
-        let encoder = self.encoder();
-        let mut bytes = Vec::with_capacity(usize::try_from(encoder.file_len()).unwrap_or(0));
-        match encoder.write(&self.header(), &mut bytes) {
-            Ok(()) => bytes,
-            Err(_) => unreachable!("writing to memory does not fail"),
-        }
-    }
-
-    /// How many bytes the file has.
-    pub fn file_len(&self) -> u64 {
-        self.encoder().file_len()
-    }
-
-    /// Saves the filter, replacing a file of that name at once and wholly, or not at all.
-    ///
-    /// The bytes go to a temporary file beside it, are synced, and take its name; then the directory is synced. A new
-    /// file that carries a secret is readable by its owner alone.
+    /// Inserts many keys in order, of a slice or any iterator; faster than one by one.
     ///
     /// # Errors
     ///
-    /// Any of those steps' own. The file is then as it was and no temporary file is left, unless only the last step, the
-    /// directory's sync, failed.
-    pub fn save(&self, path: impl AsRef<Path>) -> io::Result<()> {
-        file::replace(path.as_ref(), self.hashing.is_in_files(), |out| {
-            self.write_to(out)
-        })
-    }
-
-    /// As [`save`](Keyed::save), giving up when `stop` says so, which is asked before every piece of a mebibyte.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`save`](Keyed::save), and one that says "stopped".
-    pub fn save_unless(&self, path: impl AsRef<Path>, stop: impl Fn() -> bool) -> io::Result<()> {
-        file::replace(path.as_ref(), self.hashing.is_in_files(), |out| {
-            self.write_to(file::Stoppable { out, stop })
-        })
-    }
-
-    /// Opens a filter from bytes, verifying everything. Arrays are used where they lie, if their address allows.
-    ///
-    /// # Errors
-    ///
-    /// [`DecodeError`] when the bytes are not exactly what a writer produces.
-    pub fn open(bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Result<Keyed<F>, DecodeError> {
-        Keyed::open_shared(&(Arc::new(bytes) as Bytes), None)
-    }
-
-    /// As [`open`](Keyed::open), for a file whose secret is kept elsewhere; a file with a known hashing must agree.
-    ///
-    /// # Errors
-    ///
-    /// [`DecodeError`], also when the secret is not the right one.
-    pub fn open_with(
-        bytes: impl AsRef<[u8]> + Send + Sync + 'static,
-        hashing: &Hashing,
-    ) -> Result<Keyed<F>, DecodeError> {
-        Keyed::open_shared(&(Arc::new(bytes) as Bytes), Some(hashing))
-    }
-
-    /// Loads a file into memory, verifying everything.
-    ///
-    /// # Errors
-    ///
-    /// [`DecodeError`] when the file cannot be read or is not exactly what a writer produces.
-    pub fn load(path: impl AsRef<Path>) -> Result<Keyed<F>, DecodeError> {
-        Keyed::open_shared(&load_bytes(path.as_ref())?, None)
-    }
-
-    /// As [`load`](Keyed::load), for a file whose secret is kept elsewhere; a file with a known hashing must agree.
-    ///
-    /// # Errors
-    ///
-    /// [`DecodeError`], also when the secret is not the right one.
-    pub fn load_with(path: impl AsRef<Path>, hashing: &Hashing) -> Result<Keyed<F>, DecodeError> {
-        Keyed::open_shared(&load_bytes(path.as_ref())?, Some(hashing))
-    }
-
-    /// Loads a filter from an open file, a pipe or a socket, verifying everything.
-    ///
-    /// # Errors
-    ///
-    /// [`DecodeError`] when it cannot be read or is not exactly what a writer produces.
-    pub fn read_from(input: impl Read) -> Result<Keyed<F>, DecodeError> {
-        Keyed::open_shared(&read_aligned(input, 0)?, None)
-    }
-
-    /// As [`read_from`](Keyed::read_from), for a file whose secret is kept elsewhere; a file with a known hashing must
-    /// agree.
-    ///
-    /// # Errors
-    ///
-    /// [`DecodeError`], also when the secret is not the right one.
-    pub fn read_from_with(input: impl Read, hashing: &Hashing) -> Result<Keyed<F>, DecodeError> {
-        Keyed::open_shared(&read_aligned(input, 0)?, Some(hashing))
-    }
-
-    pub(crate) fn open_shared(
-        bytes: &Bytes,
-        given: Option<&Hashing>,
-    ) -> Result<Keyed<F>, DecodeError> {
-        let (header, mut decoder) = format::open(bytes)?;
-        let hashing = header.hashing.resolve(given)?;
-        let kind = F::found(header.kind)?;
-        if header.kind_version != kind.version {
-            let (kind, version) = (kind.name, header.kind_version);
-            return Err(DecodeErrorKind::KindVersion { kind, version }.into());
-        }
-        let filter = kind.decode(&mut decoder)?;
-        decoder.finish()?;
-        let got = filter.kind().name;
-        let expected = kind.name;
-        let filter = F::from_any(filter).ok_or(DecodeErrorKind::OtherKind { expected, got })?;
-        Ok(Keyed {
-            filter,
-            hashing,
-            capacity: header.capacity,
-            fpr: header.fpr,
-        })
+    /// [`Full`] at the first key that is refused; those before it ([`Full::accepted`] of them) are in.
+    pub fn extend<K: Key>(&mut self, keys: impl IntoIterator<Item = K>) -> Result<(), Full> {
+        insert_all(&mut self.filter, &self.hashing, keys)
     }
 }
 
-fn load_bytes(path: &Path) -> Result<Bytes, DecodeError> {
-    let file = File::open(path)?;
-    let size = file.metadata()?.len();
-    read_aligned(file, size)
+impl<F: Remove> Keyed<F> {
+    /// Takes out one copy of a key; `false` if none matches. Only remove what was inserted: see [`Remove::remove`].
+    #[inline]
+    pub fn remove<K: Key + ?Sized>(&mut self, key: &K) -> bool {
+        self.filter.remove(self.hash(key))
+    }
 }
 
-/// Reads to the end into memory that starts on a cache line, so that arrays can be used in place.
-///
-/// `size` is what the system says of the input, 0 where it says nothing. Memory is taken at once only where the header
-/// announces the same length; otherwise it grows with the bytes that really arrive. What does not start as a filter is
-/// refused after its first bytes.
-fn read_aligned(mut input: impl Read, size: u64) -> Result<Bytes, DecodeError> {
-    let mut buf = Buf::<u8>::zeroed(64 << 10)?;
-    let mut filled = 0;
-    loop {
-        if filled == buf.len() {
-            let announced = format::announced_len(&buf)?;
-            let len = if announced == size {
-                size.max(2 * filled as u64) + 1
-            } else {
-                2 * filled as u64
-            };
-            let mut larger = Buf::zeroed(len)?;
-            larger.make_mut()[..filled].copy_from_slice(&buf);
-            buf = larger;
-        }
-        match input.read(&mut buf.make_mut()[filled..]) {
-            Ok(0) => break,
-            Ok(n) => filled += n,
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(e) => return Err(e.into()),
-        }
+impl<F: Count> Keyed<F> {
+    /// How many copies of a key are held: never fewer than were inserted. See [`Count::count`].
+    #[inline]
+    pub fn count<K: Key + ?Sized>(&self, key: &K) -> u64 {
+        self.filter.count(self.hash(key))
     }
-    // The filter keeps these bytes for as long as it lives; a little room behind them is not worth a copy.
-    if buf.len() - filled > filled / 8 {
-        buf = Buf::copied(&buf[..filled])?;
+}
+
+impl<F: Merge> Keyed<F> {
+    /// Takes in another filter of the same shape and hashing. On `Err` this one is exactly as it was.
+    ///
+    /// # Errors
+    ///
+    /// [`MergeError`] when the hashing or a parameter differs, or the union does not fit.
+    pub fn merge(&mut self, other: &Keyed<F>) -> Result<(), MergeError> {
+        self.hashes_as(other)?;
+        self.filter.merge(&other.filter)
     }
-    buf.truncate(filled);
-    Ok(Arc::new(buf))
+}
+
+impl<F: Halve> Keyed<F> {
+    /// The same keys in half the space, at a higher rate; see [`Halve::halve`].
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] when this filter's size is odd, or memory is short.
+    pub fn halve(&self) -> Result<Keyed<F>, BuildError> {
+        Ok(self.in_half(self.filter.halve()?))
+    }
+}
+
+impl<M: Map> Keyed<M> {
+    /// The map of these pairs of key and value, with the default hashing. A pair may be given more than once.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] when the configuration is not possible, or a key has two values: [`BuildErrorKind::Conflict`],
+    /// which names the positions of both.
+    pub fn from_pairs<K: Key>(
+        config: &Config,
+        pairs: impl IntoIterator<Item = (K, u64)>,
+    ) -> Result<Keyed<M>, BuildError> {
+        Keyed::from_pairs_with(config, Hashing::default(), pairs)
+    }
+
+    /// As [`from_pairs`](Keyed::from_pairs), with a hashing of your choice.
+    ///
+    /// # Errors
+    ///
+    /// As [`from_pairs`](Keyed::from_pairs).
+    pub fn from_pairs_with<K: Key>(
+        config: &Config,
+        hashing: Hashing,
+        pairs: impl IntoIterator<Item = (K, u64)>,
+    ) -> Result<Keyed<M>, BuildError> {
+        let hashed = pairs
+            .into_iter()
+            .map(|(key, value)| (key.hash_with(&hashing), value));
+        Keyed::from_filter(M::from_pairs(config, hashed)?, hashing, config)
+    }
+
+    /// The value of a key that was given; see [`Map::get`] for one that was not.
+    #[inline]
+    pub fn get<K: Key + ?Sized>(&self, key: &K) -> Option<u64> {
+        self.filter.get(self.hash(key))
+    }
+
+    /// Looks up many keys, of a slice or any iterator: `out[i]` becomes the value of the key number i, for as many as
+    /// there are keys and room. Faster than single calls.
+    pub fn get_batch<K: Key>(&self, keys: impl IntoIterator<Item = K>, out: &mut [Option<u64>]) {
+        get_all(&self.filter, &self.hashing, keys, out);
+    }
+}
+
+/// The same calls for a kind that is known at run time; each says so where the kind cannot.
+impl Keyed<AnyFilter> {
+    /// What is known of the filter's kind: name, capabilities, parameters.
+    pub fn kind(&self) -> &'static KindInfo {
+        self.filter.kind()
+    }
+
+    /// The filter's shape: every parameter that its file holds, by name.
+    pub fn params(&self) -> Vec<(&'static str, ParamValue)> {
+        self.filter.params()
+    }
+
+    /// The filter of hashes as its own type, if it is of that kind.
+    pub fn downcast_ref<F: Kind>(&self) -> Option<&F> {
+        self.filter.downcast_ref()
+    }
+
+    /// The filter of hashes as its own type, for changing, if it is of that kind.
+    pub fn downcast_mut<F: Kind>(&mut self) -> Option<&mut F> {
+        self.filter.downcast_mut()
+    }
+
+    /// Inserts a key. On `Err` the filter is exactly as it was.
+    ///
+    /// # Errors
+    ///
+    /// [`Full`] when there is no place for the key, or [its kind](FullKind::Unsupported) takes no insertions.
+    pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<(), Full> {
+        let hash = self.hash(key);
+        self.inserting()?.insert(hash)
+    }
+
+    /// Inserts a key unless it seems to be there, and tells whether it did.
+    ///
+    /// # Errors
+    ///
+    /// [`Full`] when the key is new and there is no place for it, or [its kind](FullKind::Unsupported) takes no
+    /// insertions.
+    pub fn seen<K: Key + ?Sized>(&mut self, key: &K) -> Result<bool, Full> {
+        let hash = self.hash(key);
+        let filter = self.inserting()?;
+        if filter.contains(hash) {
+            return Ok(true);
+        }
+        filter.insert(hash).map(|()| false)
+    }
+
+    /// Inserts many keys in order, of a slice or any iterator; faster than one by one.
+    ///
+    /// # Errors
+    ///
+    /// [`Full`] at the first key that is refused, with those before it ([`Full::accepted`] of them) in; or when
+    /// [its kind](FullKind::Unsupported) takes no insertions.
+    pub fn extend<K: Key>(&mut self, keys: impl IntoIterator<Item = K>) -> Result<(), Full> {
+        let hashing = self.hashing;
+        insert_all(self.inserting()?, &hashing, keys)
+    }
+
+    fn inserting(&mut self) -> Result<&mut dyn Insert, Full> {
+        let (kind, keys) = (self.filter.kind(), self.filter.len());
+        let cannot = FullKind::Unsupported(Unsupported::new(kind, "insert"));
+        self.filter.as_insert().ok_or(Full::new(cannot, keys))
+    }
+
+    /// Takes out one copy of a key; `false` if none matches. Only remove what was inserted: see [`Remove::remove`].
+    ///
+    /// # Errors
+    ///
+    /// [`Unsupported`] when the kind does not remove.
+    pub fn remove<K: Key + ?Sized>(&mut self, key: &K) -> Result<bool, Unsupported> {
+        let (kind, hash) = (self.filter.kind(), self.hash(key));
+        let filter = self.filter.as_remove();
+        Ok(filter.ok_or(Unsupported::new(kind, "remove"))?.remove(hash))
+    }
+
+    /// How many copies of a key are held: never fewer than were inserted. See [`Count::count`].
+    ///
+    /// # Errors
+    ///
+    /// [`Unsupported`] when the kind does not count.
+    pub fn count<K: Key + ?Sized>(&self, key: &K) -> Result<u64, Unsupported> {
+        let filter = self.filter.as_count();
+        let filter = filter.ok_or(Unsupported::new(self.filter.kind(), "count"))?;
+        Ok(filter.count(self.hash(key)))
+    }
+
+    /// The value of a key that was given; see [`Map::get`] for one that was not.
+    ///
+    /// # Errors
+    ///
+    /// [`Unsupported`] when the kind is no map.
+    pub fn get<K: Key + ?Sized>(&self, key: &K) -> Result<Option<u64>, Unsupported> {
+        Ok(self.mapping()?.get(self.hash(key)))
+    }
+
+    /// Looks up many keys, of a slice or any iterator: `out[i]` becomes the value of the key number i, for as many as
+    /// there are keys and room. Faster than single calls.
+    ///
+    /// # Errors
+    ///
+    /// [`Unsupported`] when the kind is no map.
+    pub fn get_batch<K: Key>(
+        &self,
+        keys: impl IntoIterator<Item = K>,
+        out: &mut [Option<u64>],
+    ) -> Result<(), Unsupported> {
+        get_all(self.mapping()?, &self.hashing, keys, out);
+        Ok(())
+    }
+
+    fn mapping(&self) -> Result<&dyn Map, Unsupported> {
+        let map = self.filter.as_map();
+        map.ok_or(Unsupported::new(self.filter.kind(), "map"))
+    }
+
+    /// The map of these pairs of key and value, of the kind that the configuration names. A pair may be given more than
+    /// once.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] when the kind is no map, the configuration is not possible, or a key has two values.
+    pub fn from_pairs<K: Key>(
+        config: &Config,
+        hashing: Hashing,
+        pairs: impl IntoIterator<Item = (K, u64)>,
+    ) -> Result<Keyed<AnyFilter>, BuildError> {
+        let hashed = pairs
+            .into_iter()
+            .map(|(key, value)| (key.hash_with(&hashing), value));
+        let filter = AnyFilter::asked(config)?.from_pairs(config, hashed)?;
+        Keyed::from_filter(filter, hashing, config)
+    }
+
+    /// Takes in another filter of the same kind, shape and hashing. On `Err` this one is exactly as it was.
+    ///
+    /// # Errors
+    ///
+    /// [`MergeError`] when the hashing, the kind or a parameter differs, the kind cannot merge, or the union does not
+    /// fit.
+    pub fn merge(&mut self, other: &Keyed<AnyFilter>) -> Result<(), MergeError> {
+        self.hashes_as(other)?;
+        self.filter.try_merge(&other.filter)
+    }
+
+    /// The same keys in half the space, at a higher rate.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] when the kind cannot be halved ([`BuildErrorKind::Unsupported`]), this filter's size is odd, or
+    /// memory is short.
+    pub fn halve(&self) -> Result<Keyed<AnyFilter>, BuildError> {
+        let cannot = Unsupported::new(self.filter.kind(), "halve");
+        let half = self.filter.try_halve();
+        Ok(self.in_half(half.ok_or(BuildErrorKind::Unsupported(cannot))??))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Cuckoo;
+
+    fn any(config: &str) -> Keyed<AnyFilter> {
+        Keyed::build(&config.parse().unwrap(), 0..100u64).unwrap()
+    }
+
+    #[test]
+    fn a_batch_is_of_a_slice_or_any_iterator_and_ends_with_the_shorter() {
+        let filter: Keyed<Cuckoo> = Keyed::build(&Config::default(), 0..1000u64).unwrap();
+        let keys: Vec<u64> = (0..600).collect();
+        let mut out = vec![false; 700];
+        filter.contains_batch(&keys, &mut out);
+        filter.contains_batch((600..700u64).filter(|i| i % 2 == 0), &mut out[600..]);
+        assert!(out[..650].iter().all(|found| *found) && out[650..].iter().all(|found| !found));
+        let mut few = [false; 3];
+        filter.contains_batch(0u64.., &mut few);
+        assert_eq!(few, [true; 3]);
+    }
+
+    #[test]
+    fn keys_by_name_of_kind_are_inserted_counted_and_removed_as_by_type() {
+        let mut named = any("cuckoo:capacity=10000");
+        let mut typed: Keyed<Cuckoo> = Keyed::build(&Config::new(10_000), 0..100u64).unwrap();
+        named.extend(100..1000u64).unwrap();
+        typed.extend(100..1000u64).unwrap();
+        assert_eq!((named.seen(&5u64), typed.seen(&5u64)), (Ok(true), Ok(true)));
+        assert_eq!(named.seen("x"), Ok(false));
+        assert_eq!(typed.seen("x"), Ok(false));
+        named.insert("x").unwrap();
+        typed.insert("x").unwrap();
+        assert_eq!((named.count("x"), typed.count("x")), (Ok(2), 2));
+        assert_eq!((named.remove("x"), typed.remove("x")), (Ok(true), true));
+        assert_eq!(named.to_bytes(), typed.to_bytes());
+        assert_eq!(named.len(), 1001);
+        assert_eq!(named.downcast_mut::<Cuckoo>().unwrap().len(), 1001);
+    }
+
+    #[test]
+    fn what_a_kind_cannot_do_is_an_error_that_names_it_and_those_that_can() {
+        let mut fuse = any("binary_fuse8");
+        let full = fuse.insert("x").unwrap_err();
+        assert!(matches!(full.kind(), FullKind::Unsupported(_)));
+        let told = full.to_string();
+        assert!(
+            told.contains("`binary_fuse8`") && told.contains("`split_block`"),
+            "{told}"
+        );
+        assert!(fuse.seen(&1u64).is_err() && fuse.extend(["x"]).is_err());
+        let told = fuse.remove(&1u64).unwrap_err().to_string();
+        assert!(
+            told.contains("`binary_fuse8`") && told.contains("`cuckoo`"),
+            "{told}"
+        );
+        assert!(fuse.count(&1u64).is_err() && fuse.get(&1u64).is_err() && fuse.halve().is_err());
+        assert_eq!(fuse.len(), 100);
+    }
+
+    #[test]
+    fn a_map_by_name_of_kind_maps() {
+        let config: Config = "bloomier:capacity=100".parse().unwrap();
+        let pairs = (0..100u64).map(|i| (i, i * i));
+        let map = Keyed::<AnyFilter>::from_pairs(&config, Hashing::fast(7), pairs).unwrap();
+        assert_eq!(map.get(&9u64), Ok(Some(81)));
+        let mut out = [None; 3];
+        map.get_batch(&[1u64, 2, 3], &mut out).unwrap();
+        assert_eq!(out, [Some(1), Some(4), Some(9)]);
+        let set =
+            Keyed::<AnyFilter>::from_pairs(&"bloom".parse().unwrap(), Hashing::fast(7), [("a", 1)]);
+        assert!(set.unwrap_err().to_string().contains("`bloom`"));
+    }
+
+    #[test]
+    fn a_refusal_in_a_batch_tells_how_many_keys_are_in() {
+        let mut full = any("cuckoo:capacity=100");
+        let refused = full.extend(1000..100_000u64).unwrap_err();
+        let accepted = refused.accepted() as u64;
+        assert!(accepted > 0 && full.len() == 100 + accepted, "{refused:?}");
+        assert!((1000..1000 + accepted).all(|key| full.contains(&key)));
+    }
+
+    #[test]
+    fn a_half_has_the_rate_that_it_asks_for() {
+        let filter = any("split_block:capacity=100000");
+        let half = filter.halve().unwrap();
+        assert!(half.fpr() <= half.requested_fpr() && (0..100u64).all(|key| half.contains(&key)));
+        assert_eq!(
+            (half.capacity(), half.hashing()),
+            (filter.capacity(), filter.hashing())
+        );
+    }
 }

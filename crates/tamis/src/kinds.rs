@@ -9,7 +9,7 @@ use std::fmt;
 
 use crate::any::AnyFilter;
 use crate::config::{Config, Param};
-use crate::error::{BuildError, BuildErrorKind, DecodeError, MergeError};
+use crate::error::{BuildError, BuildErrorKind, DecodeError, MergeError, Unsupported};
 use crate::filter::{Count, Filter, Halve, Insert, Kind, Map, Merge, Remove};
 use crate::format::{Decoder, Encoder};
 use crate::{
@@ -302,8 +302,8 @@ impl KindInfo {
         config: &Config,
         pairs: impl IntoIterator<Item = (u64, u64)>,
     ) -> Result<AnyFilter, BuildError> {
-        let kind = self.name;
-        let from_pairs = self.from_pairs.ok_or(BuildErrorKind::NoMap(kind))?;
+        let cannot = BuildErrorKind::Unsupported(Unsupported::new(self, "map"));
+        let from_pairs = self.from_pairs.ok_or(cannot)?;
         from_pairs(config, &mut pairs.into_iter())
     }
 

@@ -10,29 +10,31 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Every filter is an approximate set of 64-bit hashes ([`Filter`]). [`Keyed`] makes it a set of keys. The registry
+//! Every filter is an approximate set of 64-bit hashes ([`Filter`]). [`Keyed`] makes it a set of keys. The list of kinds
 //! ([`KINDS`], [`AnyFilter`]) makes it a thing with a name and a file.
 //!
 //! # How to choose
 //!
 //! | you need | take |
 //! |---|---|
-//! | a fixed set, fast | [`BinaryFuse8`] (0.39 % false positives), [`BinaryFuse16`], [`BinaryFuse32`] |
+//! | a fixed set, fast | [`BinaryFuse8`] (0.39 % false positives), [`BinaryFuse16`] |
 //! | a fixed set, the smallest, at any rate | [`RibbonBumped`] |
-//! | a fixed map from keys to small values | [`Bloomier`]; [`Perfect`] if values change or keys need numbers; [`Retrieval`] if only members are asked for |
+//! | a fixed map from keys to small values | [`Bloomier`]; [`Perfect`] if values change or keys need numbers |
+//! | a fixed set that travels or is merged, at any rate | [`Golomb`] |
 //! | keys arriving over time, the fastest | [`SplitBlock512`] |
 //! | keys arriving over time, in little space | [`TinySet`], or [`TinySetRemovable`] if some leave again |
 //! | to remove keys, or to count copies | [`Cuckoo`] |
 //! | to know how often each key came | [`CountingMinimal`], or [`Counting`] if keys leave again |
+//! | keys whose number nobody knows | [`Scalable`] |
 //! | to unite filters, or to estimate the size of a set | [`Bloom`] |
 //! | the keys of the last minutes, or of the last million insertions | [`Sliding`] |
-//! | to fill one filter from many threads at once | [`AtomicSplitBlock`], [`AtomicBloom`] |
-//! | to find the differences of two sets without sending either | [`Iblt`] |
-//! | a fixed set that travels or is merged, at any rate | [`Golomb`] |
-//! | the filters of Bitcoin blocks | [`Bip158`] |
-//! | the bits of a Parquet file | [`SplitBlock256`] |
 //!
-//! [`advise`] ranks all kinds for what you need, with sizes and reasons, and warns where a filter is the wrong tool.
+//! These are the [`Core`](Tier::Core): what to choose today. The other kinds are of the literature, to compare with and
+//! to read; `tamis kinds --all` and [`KINDS`] list them. Beside the kinds there are types for one purpose:
+//! [`AtomicSplitBlock`] and [`AtomicBloom`] are filled by many threads at once, an [`Iblt`] finds the differences of two
+//! sets, a [`Retrieval`] is asked for members only, and [`Bip158`] has the filters of Bitcoin blocks.
+//!
+//! [`advise`] ranks the kinds for what you need, with sizes and reasons, and warns where a filter is the wrong tool.
 //!
 //! # Keys or hashes
 //!
@@ -42,7 +44,8 @@
 //! # Files
 //!
 //! [`Keyed::save`] and [`Keyed::load`] write and read one format for all kinds, described in `docs/FORMAT.md`. A damaged
-//! file is an error, never an answer.
+//! file is an error, never an answer. [`Open`] has what else there is to say: a secret that is kept elsewhere, mapping
+//! ([`Mapped`]) in place of reading, and how much is verified.
 
 pub mod advise;
 mod any;
@@ -74,7 +77,7 @@ pub mod window;
 
 pub use any::{AnyFilter, Held};
 pub use bloom::*;
-pub use buf::{Buf, Word};
+pub use buf::{Buf, Mapped, Word};
 pub use build::{Spill, Spilled};
 pub use chained::*;
 pub use coded::*;
@@ -82,16 +85,17 @@ pub use config::{Config, Param, Progress};
 pub use cuckoo::*;
 pub use error::{
     BuildError, BuildErrorKind, DecodeError, DecodeErrorKind, Full, FullKind, MergeError,
-    MergeErrorKind,
+    MergeErrorKind, Unsupported,
 };
 pub use exact::*;
+pub use file::{Encoded, Open};
 #[doc(hidden)]
 pub use file::{check_writable, replace_file};
 pub use filter::{Count, Filter, Halve, Insert, Kind, Map, Merge, Remove};
 pub use format::{Decoder, Encoder, ParamValue, looks_like_filter};
 pub use growing::*;
 pub use key::{Hashing, Key};
-pub use keyed::Keyed;
+pub use keyed::{Hashed, Keyed};
 pub use kinds::{Capabilities, Declared, KINDS, KindInfo, KindVisitor, Tier, for_each_kind, kind};
 pub use peel::*;
 pub use perfect::*;

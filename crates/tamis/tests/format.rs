@@ -10,7 +10,8 @@ use support::counting::{Counting, peak_of};
 use support::{config, hash, hashes, must};
 use tamis::testing::repair_checksums;
 use tamis::{
-    AnyFilter, Config, Cuckoo, DecodeErrorKind, Filter, Hashing, KINDS, Keyed, SplitBlock512,
+    AnyFilter, Bloom, Compressed, Config, Cuckoo, DecodeErrorKind, Filter, Hashing, KINDS, Keyed,
+    Mapped, Open, SplitBlock512,
 };
 
 #[global_allocator]
@@ -39,12 +40,22 @@ fn a_reader_that_gives_a_byte_at_a_time_gives_the_same_filter() {
     for info in KINDS {
         for n in [0, 10, 100_000] {
             let file = must(info, &config(info, n), &hashes(1, n)).to_bytes();
-            let read = Any::read_from(Trickle(&file, false)).unwrap();
+            let read = Open::new()
+                .read::<AnyFilter>(Trickle(&file, false))
+                .unwrap();
             assert!(read.to_bytes() == file, "{}, {n} keys", info.name);
             // The end comes too early, or not in time.
-            assert!(Any::read_from(Trickle(&file[..file.len() - 1], false)).is_err());
+            assert!(
+                Open::new()
+                    .read::<AnyFilter>(Trickle(&file[..file.len() - 1], false))
+                    .is_err()
+            );
             let longer = [&file[..], &[0]].concat();
-            assert!(Any::read_from(Trickle(&longer, false)).is_err());
+            assert!(
+                Open::new()
+                    .read::<AnyFilter>(Trickle(&longer, false))
+                    .is_err()
+            );
         }
     }
 }
@@ -65,7 +76,7 @@ fn a_reader_that_fails_is_an_error_not_a_short_filter() {
         }
     }
     for after in [0, 1, 100] {
-        let error = Any::read_from(Breaks(after)).unwrap_err();
+        let error = Open::new().read::<AnyFilter>(Breaks(after)).unwrap_err();
         assert!(
             matches!(error.kind(), DecodeErrorKind::Io(e) if e.kind() == io::ErrorKind::ConnectionReset)
         );
@@ -78,7 +89,7 @@ fn a_reader_that_fails_is_an_error_not_a_short_filter() {
         .to_bytes();
     let broken = (&file[..file.len() / 2]).chain(Breaks(0));
     assert!(matches!(
-        Any::read_from(broken).unwrap_err().kind(),
+        Open::new().read::<AnyFilter>(broken).unwrap_err().kind(),
         DecodeErrorKind::Io(_)
     ));
 }
@@ -91,14 +102,14 @@ fn a_filter_can_go_through_a_pipe() {
     let received = std::thread::scope(|scope| {
         // More than a pipe holds, so both sides must work at once.
         scope.spawn(move || filter.write_to(writer).unwrap());
-        Any::read_from(reader).unwrap()
+        Open::new().read::<AnyFilter>(reader).unwrap()
     });
     assert!(received.to_bytes() == file);
 }
 
 #[test]
 fn what_is_no_filter_is_refused_after_its_first_bytes() {
-    let (result, peak) = peak_of(|| Any::read_from(io::repeat(b'x')));
+    let (result, peak) = peak_of(|| Open::new().read::<AnyFilter>(io::repeat(b'x')));
     assert!(matches!(
         result.unwrap_err().kind(),
         DecodeErrorKind::NotAFilter
@@ -124,7 +135,10 @@ fn a_withheld_secret_is_needed_and_must_be_the_right_one() {
             "{error}"
         );
         for wrong in [Hashing::secret([0; 16]), Hashing::fast(0)] {
-            let error = Any::open_with(file.clone(), &wrong).unwrap_err();
+            let error = Open::new()
+                .hashing(wrong)
+                .bytes::<AnyFilter>(file.clone())
+                .unwrap_err();
             assert!(
                 matches!(error.kind(), DecodeErrorKind::WrongSecret),
                 "{error}"
@@ -132,7 +146,10 @@ fn a_withheld_secret_is_needed_and_must_be_the_right_one() {
         }
         // With or without the wish to withhold it: it is the same secret, and stays out of files.
         for right in [secret, Hashing::secret(*b"0123456789abcdef")] {
-            let opened = Any::open_with(file.clone(), &right).unwrap();
+            let opened = Open::new()
+                .hashing(right)
+                .bytes::<AnyFilter>(file.clone())
+                .unwrap();
             assert!((0..100u64).all(|key| opened.contains(&key)));
             assert!(opened.to_bytes() == file);
         }
@@ -146,8 +163,16 @@ fn a_secret_in_the_file_must_agree_with_the_one_given() {
         Keyed::build_with(&Config::new(10), secret, 0..10u64).unwrap();
     let file = filter.to_bytes();
     assert!((0..10u64).all(|key| Any::open(file.clone()).unwrap().contains(&key)));
-    assert!(Any::open_with(file.clone(), &secret).is_ok());
-    let error = Any::open_with(file, &Hashing::secret([8; 16])).unwrap_err();
+    assert!(
+        Open::new()
+            .hashing(secret)
+            .bytes::<AnyFilter>(file.clone())
+            .is_ok()
+    );
+    let error = Open::new()
+        .hashing(Hashing::secret([8; 16]))
+        .bytes::<AnyFilter>(file)
+        .unwrap_err();
     assert!(
         matches!(error.kind(), DecodeErrorKind::WrongSecret),
         "{error}"
@@ -190,7 +215,7 @@ fn a_forged_file_takes_no_memory_on_its_word() {
                         opened.filter().contains(hash(3, 0));
                     }
                     if width == 8 && at % 8 == 0 {
-                        let (_, peak) = peak_of(|| Any::read_from(&forged[..]));
+                        let (_, peak) = peak_of(|| Open::new().read::<AnyFilter>(&forged[..]));
                         assert!(
                             peak < 1 << 20,
                             "{}, read: {huge} at {at}: {peak}",
@@ -322,7 +347,8 @@ fn a_file_can_be_replaced_while_it_is_mapped() {
     old.save(&path).unwrap();
     #[allow(unsafe_code, reason = "the test is about mapping")]
     // SAFETY: the file is only replaced by a rename, which leaves the mapped one as it is.
-    let mapped: Any = unsafe { Keyed::map(&path) }.unwrap();
+    let mapped = unsafe { Mapped::open(&path) }.unwrap();
+    let mapped: Any = Open::new().mapped(mapped).unwrap();
     must(&KINDS[0], &config, &hashes(5, 100_000))
         .save(&path)
         .unwrap();
@@ -399,7 +425,7 @@ fn a_filter_without_a_rate_used_to_be_written_and_never_read() {
 fn a_small_file_used_to_keep_a_large_buffer() {
     let file = must(&KINDS[0], &config(&KINDS[0], 10), &hashes(1, 10)).to_bytes();
     let before = support::counting::live();
-    let loaded = Any::read_from(&file[..]).unwrap();
+    let loaded = Open::new().read::<AnyFilter>(&file[..]).unwrap();
     let held = support::counting::live() - before;
     assert!(
         held < 2 * file.len() as isize + 512,
@@ -420,9 +446,90 @@ fn a_withheld_secret_opens_loaded_and_mapped_files() {
         Any::load(&path).unwrap_err().kind(),
         DecodeErrorKind::SecretNeeded
     ));
-    assert!(Any::load_with(&path, &hashing).unwrap().contains("alice"));
+    assert!(
+        Open::new()
+            .hashing(hashing)
+            .load::<AnyFilter>(&path)
+            .unwrap()
+            .contains("alice")
+    );
     #[allow(unsafe_code, reason = "mapping is unsafe; nobody changes the file")]
     // SAFETY: the file is this test's own and stays as it is.
-    let mapped = unsafe { Any::map_with(&path, &hashing) }.unwrap();
+    let mapped = unsafe { Mapped::open(&path) }.unwrap();
+    let mapped: Any = Open::new().hashing(hashing).mapped(mapped).unwrap();
     assert!(mapped.contains("alice"));
+}
+
+#[test]
+fn an_error_names_the_file_and_both_kinds() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("f.tamis");
+    let absent = Keyed::<Bloom>::load(&path).unwrap_err();
+    assert!(absent.to_string().contains("f.tamis"), "{absent}");
+    assert!(matches!(absent.kind(), DecodeErrorKind::Io(_)));
+
+    let filter: Keyed<Cuckoo> = Keyed::build(&Config::default(), ["alice"]).unwrap();
+    filter.save(&path).unwrap();
+    let other = Keyed::<Bloom>::load(&path).unwrap_err();
+    assert_eq!(other.path(), Some(&*path));
+    let told = other.to_string();
+    assert!(
+        told.contains("f.tamis: ") && told.contains("a `cuckoo`"),
+        "{told}"
+    );
+    assert!(told.contains("where a `bloom` was expected"), "{told}");
+    assert!(!other.kind().to_string().contains("f.tamis"));
+    let unnamed = Keyed::<Bloom>::open(filter.to_bytes()).unwrap_err();
+    assert_eq!(unnamed.path(), None);
+}
+
+#[test]
+fn what_is_not_to_be_verified_is_opened_as_it_is() {
+    let filter: Keyed<SplitBlock512> = Keyed::build(&Config::default(), 0..1000u64).unwrap();
+    let mut damaged = filter.to_bytes();
+    let middle = damaged.len() / 2;
+    damaged[middle] ^= 1;
+    assert!(matches!(
+        Any::open(damaged.clone()).unwrap_err().kind(),
+        DecodeErrorKind::Checksum { part: "data", .. }
+    ));
+    let open = Open::new().verify(false);
+    let opened: Any = open.bytes(damaged.clone()).unwrap();
+    assert_eq!(opened.len(), 1000);
+    // The header and the length are compared in any case.
+    assert!(open.bytes::<AnyFilter>(damaged[..middle].to_vec()).is_err());
+    damaged[70] ^= 1;
+    assert!(open.bytes::<AnyFilter>(damaged).is_err());
+}
+
+#[test]
+fn what_was_verified_is_what_is_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("f.tamis");
+    for hashing in [Hashing::default(), Hashing::secret([7; 16]).withheld()] {
+        let filter: Keyed<SplitBlock512> =
+            Keyed::build_with(&Config::default(), hashing, 0..10_000u64).unwrap();
+        let expected = filter.to_bytes();
+        let encoded = filter.encoded().unwrap();
+        assert!(encoded.as_bytes() == expected);
+        assert_eq!(encoded.file_len(), expected.len() as u64);
+        assert!((0..10_000u64).all(|key| encoded.contains(&key)));
+        // The arrays that are looked up lie in the bytes that are written.
+        let blocks = encoded.filter().blocks().as_ptr_range();
+        let bytes = encoded.as_bytes().as_ptr_range();
+        assert!(bytes.start.addr() < blocks.start.addr() && blocks.end.addr() < bytes.end.addr());
+        encoded.save(&path).unwrap();
+        assert!(fs::read(&path).unwrap() == expected);
+        let stopped = encoded.save_unless(&path, || true).unwrap_err();
+        assert_eq!(stopped.to_string(), "stopped");
+        assert!(fs::read(&path).unwrap() == expected);
+
+        let mut changed = encoded.clone().into_filter();
+        changed.insert("new").unwrap();
+        assert!(encoded.as_bytes() == expected, "a change is of a copy");
+    }
+    // A kind whose file is coded otherwise than its memory is opened from its code.
+    let coded: Keyed<Compressed> = Keyed::build(&Config::default(), 0..1000u64).unwrap();
+    let expected = coded.to_bytes();
+    assert!(coded.encoded().unwrap().as_bytes() == expected);
 }

@@ -6,8 +6,8 @@
 
 use tamis::testing::math::binomial_interval;
 use tamis::{
-    Bloom, Config, Cuckoo, Filter, Hashing, Insert, Keyed, Kind, RankIndexed, Remove, TinySet,
-    TinySetRemovable,
+    Bloom, Config, Cuckoo, Filter, Hashing, Insert, Keyed, Kind, Open, RankIndexed, Remove,
+    TinySet, TinySetRemovable,
 };
 
 fn mix(i: u64) -> u64 {
@@ -300,7 +300,7 @@ fn a_file_with_any_bit_changed_is_refused_or_is_another_filter() {
             let mut changed = file.clone();
             changed[bit / 8] ^= 1 << (bit % 8);
             tamis::testing::repair_checksums(&mut changed);
-            match Keyed::<TinySetRemovable>::read_from(&changed[..]) {
+            match Open::new().read::<TinySetRemovable>(&changed[..]) {
                 Ok(keyed) => {
                     read += 1;
                     let mut again = Vec::new();

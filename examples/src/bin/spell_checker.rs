@@ -6,7 +6,7 @@
 
 use std::error::Error;
 
-use tamis::{BinaryFuse8, Config, Filter, Keyed, SplitBlock512};
+use tamis::{BinaryFuse8, Config, Keyed, SplitBlock512};
 
 fn main() -> Result<(), Box<dyn Error>> {
     // Every word over these syllables up to three of them: a made-up language of some size.
@@ -39,8 +39,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let passed = misspelt.iter().filter(|word| known(word)).count();
     println!(
         "{} words in {} bytes; {passed} of {} misspellings pass ({:.2} %)",
-        words.filter().len(),
-        words.filter().size_in_bytes(),
+        words.len(),
+        words.size_in_bytes(),
         misspelt.len(),
         100.0 * passed as f64 / misspelt.len() as f64,
     );

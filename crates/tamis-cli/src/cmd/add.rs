@@ -4,9 +4,8 @@ use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
 use serde_json::json;
-use tamis::Filter;
 
-use crate::change::{self, ChangeArgs, Place};
+use crate::change::{ChangeArgs, Place};
 use crate::failure::{self, Failure};
 use crate::gather::{Inserter, each_batch};
 use crate::input::{Files, Purpose};
@@ -32,7 +31,7 @@ pub(crate) struct Args {
 pub(crate) fn run(Args { change: args }: &Args) -> Result<ExitCode, Failure> {
     let files = Files::new(&args.keys)?;
     let (place, mut filter) = Place::open(args)?;
-    let kind = change::kind_of(&filter)?;
+    let kind = filter.kind();
     if !kind.can.insert {
         let why = format!(
             "a `{}` is built once and takes no keys later; build it anew, or take a kind that inserts (see `tamis kinds`)",
@@ -46,7 +45,7 @@ pub(crate) fn run(Args { change: args }: &Args) -> Result<ExitCode, Failure> {
     let mut inserter = Inserter::of(kind);
     let (mut hashes, mut added) = (Vec::new(), 0);
     each_batch(&files, &args.input, purpose, &progress, |batch| {
-        added += inserter.insert(filter.filter_mut(), batch, &place.name)?;
+        added += inserter.insert(&mut filter, batch, &place.name)?;
         hashes.extend_from_slice(batch);
         Ok(())
     })?;
@@ -66,19 +65,19 @@ pub(crate) fn run(Args { change: args }: &Args) -> Result<ExitCode, Failure> {
     if args.json {
         output::json(&json!({
             "file": place.name,
-            "kind": filter.filter().kind().name,
+            "kind": filter.kind().name,
             "given": given,
             "added": added,
-            "keys": filter.filter().len(),
+            "keys": filter.len(),
             "capacity": filter.capacity(),
             "requested_fpr": filter.requested_fpr(),
-            "fpr": filter.filter().fpr(),
+            "fpr": filter.fpr(),
             "bytes": filter.file_len(),
             "warnings": warnings,
         }))?;
     }
     if args.verbose || io::stderr().is_terminal() {
-        let summary = target::summary(&filter);
+        let summary = target::summary(&filter, filter.file_len());
         failure::say(&format!("{}: {added} keys added; {summary}", place.name));
     }
     for warning in &warnings {

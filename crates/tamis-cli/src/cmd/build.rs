@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde_json::json;
-use tamis::{BuildError, BuildErrorKind, Filter, Hashing};
+use tamis::{BuildError, BuildErrorKind, Hashing};
 
 use crate::choice::{self, KindArg};
 use crate::failure::{self, Failure};
@@ -161,29 +161,29 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     if args.json {
         output::json(&json!({
             "file": target.name(),
-            "kind": filter.filter().kind().name,
+            "kind": filter.kind().name,
             "why": why,
-            "keys": filter.filter().len(),
+            "keys": filter.len(),
             "capacity": filter.capacity(),
             "requested_fpr": filter.requested_fpr(),
-            "fpr": filter.filter().fpr(),
+            "fpr": filter.fpr(),
             "bytes": filter.file_len(),
-            "bits_per_key": output::bits_per_key(filter.file_len(), filter.filter().len()),
+            "bits_per_key": output::bits_per_key(filter.file_len(), filter.len()),
             "hashing": { "function": hashing.function(), "seed": hashing.seed() },
         }))?;
     }
     let warn = |why: &str| failure::say(&format!("{}: warning: {why}", target.name()));
-    if filter.filter().is_empty() {
+    if filter.is_empty() {
         warn("there are no keys, so it holds none");
     }
     if hashing.seed().is_none() && hashing.is_in_files() && target.is_read_by_others() {
         warn("others can read this file, and the secret in it; change its mode");
     }
     if args.verbose || io::stderr().is_terminal() {
-        let summary = target::summary(&filter);
+        let summary = target::summary(&filter, filter.file_len());
         failure::say(&format!("{}: {summary}", target.name()));
         if let Some(why) = why {
-            let kind = filter.filter().kind().name;
+            let kind = filter.kind().name;
             failure::say(&format!("{}: `{kind}` was chosen: {why}", target.name()));
         }
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde_json::json;
-use tamis::{AnyFilter, Config, Filter, Hashing, Keyed};
+use tamis::{AnyFilter, Config, Hashed, Hashing, Keyed};
 
 use crate::failure::{self, Failure};
 use crate::input::{Files, InputArgs, Purpose, Reader, Source};
@@ -144,7 +144,7 @@ fn check(
     let mut found = Vec::new();
     while let Some(batch) = reader.next_batch()? {
         found.resize(batch.hashes.len(), false);
-        filter.filter().contains_batch(batch.hashes, &mut found);
+        filter.contains_batch(batch.hashes.iter().copied().map(Hashed), &mut found);
         out.header(batch.header());
         for (record, keys) in batch.records() {
             let mut hit = if many {
@@ -192,8 +192,8 @@ fn report(args: &Args, filter: &Keyed<AnyFilter>, totals: &Totals) -> Result<(),
         let mut report = json!({
             "lines": totals.records,
             "passed": passed,
-            "kind": filter.filter().kind().name,
-            "fpr": filter.filter().fpr(),
+            "kind": filter.kind().name,
+            "fpr": filter.fpr(),
         });
         if args.exact.is_some() {
             report["false_positives"] = totals.false_positives.into();
@@ -210,7 +210,7 @@ fn report(args: &Args, filter: &Keyed<AnyFilter>, totals: &Totals) -> Result<(),
         let rate = measured.map_or("-".to_string(), output::rate);
         failure::say(&format!(
             "false positives: {wrong} of {absent} records that are not in the list, {rate}; expected {}",
-            output::rate(filter.filter().fpr())
+            output::rate(filter.fpr())
         ));
     }
     Ok(())

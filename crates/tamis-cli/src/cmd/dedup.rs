@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde_json::json;
-use tamis::{AnyFilter, Config, Filter, Full, Hashing};
+use tamis::{AnyFilter, Config, Full, Hashed, Hashing, Keyed};
 
 use crate::failure::{self, Failure};
 use crate::input::{Files, InputArgs, Purpose};
@@ -86,7 +86,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
                 let mut repeat = !keys.is_empty();
                 for at in keys {
                     if let Some(&soon) = batch.hashes.get(at + AHEAD) {
-                        seen.filter.prefetch(soon);
+                        seen.filter.prefetch(&Hashed(soon));
                     }
                     repeat &= seen.before(batch.hashes[at])?;
                 }
@@ -130,7 +130,7 @@ const FIRST_BYTES: u64 = 16;
 
 /// The filter of the lines before, and what it is likely to have cost.
 struct Seen {
-    filter: AnyFilter,
+    filter: Keyed<AnyFilter>,
     /// Whether every line counts, also a repeat: the window is one of lines.
     window: bool,
     capacity: Option<u64>,
@@ -158,8 +158,7 @@ impl Seen {
         };
         let first = (args.max_memory / FIRST_BYTES).clamp(64, FIRST);
         let room = args.window.or(args.capacity).unwrap_or(first);
-        let filter = tamis::kind(name)
-            .and_then(|kind| kind.build(&Config::new(room).fpr(args.fpr), &mut []))
+        let filter = Keyed::new(&Config::new(room).kind(name).fpr(args.fpr))
             .map_err(|e| Failure::build("dedup", &e))?;
         let bounded = args.window.is_some() || args.capacity.is_some();
         Ok(Seen {
@@ -179,7 +178,7 @@ impl Seen {
 
     /// Whether a line came before; from now on it has.
     fn before(&mut self, hash: u64) -> Result<bool, Failure> {
-        let before = self.filter.contains(hash);
+        let before = self.filter.contains(&Hashed(hash));
         self.fresh += u64::from(!before);
         if self.window || !(before || self.sated) {
             self.insert(hash)
@@ -192,10 +191,7 @@ impl Seen {
     }
 
     fn insert(&mut self, hash: u64) -> Result<(), Full> {
-        let Some(filter) = self.filter.as_insert() else {
-            return Ok(());
-        };
-        filter.insert(hash)?;
+        self.filter.insert(&Hashed(hash))?;
         self.inserted += 1;
         if self.filter.size_in_bytes() as u64 > self.most_bytes {
             self.sated = true;

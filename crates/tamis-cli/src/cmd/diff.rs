@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use tamis::{AnyFilter, Bloom, Declared, Estimate, Filter, Halve, Hashing, Keyed};
+use tamis::{AnyFilter, Bloom, Declared, Estimate, Halve, Hashing, Keyed};
 
 use crate::failure::Failure;
 use crate::input::{Source, read_stdin_once};
@@ -143,12 +143,11 @@ fn open(path: &Path, secret: Option<&Hashing>) -> Result<(String, Keyed<AnyFilte
 }
 
 fn bloom((name, keyed): &(String, Keyed<AnyFilter>)) -> Result<&Bloom, Failure> {
-    let filter = keyed.filter();
-    filter.downcast_ref::<Bloom>().ok_or_else(|| {
+    keyed.downcast_ref::<Bloom>().ok_or_else(|| {
         let why = format!(
             "a `{}` tells nothing of the size of its set ({} keys were put in); build it with --kind {}",
-            filter.kind().name,
-            filter.len(),
+            keyed.kind().name,
+            keyed.len(),
             Bloom::INFO.name
         );
         Failure::usage(name, why)

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde_json::json;
-use tamis::{AnyFilter, BuildError, Config, Filter, KINDS, Keyed};
+use tamis::{AnyFilter, BuildErrorKind, KINDS, Keyed};
 
 use crate::failure::{self, Failure};
 use crate::input::Source;
 use crate::secret::SecretArgs;
-use crate::target::Target;
+use crate::target::{self, Target};
 use crate::{output, units};
 
 /// Shrink a filter to half its size, again and again, where its kind allows
@@ -62,9 +62,12 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let name = source.name.clone();
     let keyed = source.filter(args.secret.known()?.as_ref())?;
     let mut halves = 0;
-    let mut small = keyed.filter().clone();
+    let mut small = keyed.clone();
     while args.fpr.is_some() || halves < args.times.unwrap_or(1) {
-        match (half(&small, &name)?, args.fpr) {
+        match (small.halve(), args.fpr) {
+            (Err(e), _) if matches!(e.kind(), BuildErrorKind::Unsupported(_)) => {
+                return Err(cannot(&small, &name));
+            }
             (Ok(half), Some(most)) if half.fpr() > most => break,
             (Ok(half), _) => small = half,
             // As small as it gets is what was asked for.
@@ -74,22 +77,18 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         halves += 1;
     }
     let fpr = small.fpr();
-    // Who folds a filter asks for its new rate.
-    let asked = keyed.requested_fpr().max(fpr).min(1.0 - f64::EPSILON);
-    let config = Config::new(keyed.capacity()).fpr(asked);
-    let folded = Keyed::from_filter(small, *keyed.hashing(), &config)
-        .map_err(|e| Failure::build(&name, &e))?;
+    let folded = target::encoded(small, &name)?;
     target.write(&folded)?;
     if args.json {
         output::json(&json!({
             "file": target.name(),
-            "kind": folded.filter().kind().name,
+            "kind": folded.kind().name,
             "halved": halves,
-            "keys": folded.filter().len(),
+            "keys": folded.len(),
             "bytes": folded.file_len(),
             "bytes_before": keyed.file_len(),
             "fpr": fpr,
-            "fpr_before": keyed.filter().fpr(),
+            "fpr_before": keyed.fpr(),
         }))?;
     }
     if args.verbose || io::stderr().is_terminal() {
@@ -99,21 +98,20 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
             keyed.file_len(),
             folded.file_len(),
             output::rate(fpr),
-            output::rate(keyed.filter().fpr())
+            output::rate(keyed.fpr())
         ));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn half(filter: &AnyFilter, file: &str) -> Result<Result<AnyFilter, BuildError>, Failure> {
-    filter.try_halve().ok_or_else(|| {
-        let can = KINDS.iter().filter(|kind| kind.can.halve);
-        let can: Vec<_> = can.map(|kind| format!("`{}`", kind.name)).collect();
-        let why = format!(
-            "a `{}` cannot be folded, only {}; build it anew from its keys",
-            filter.kind().name,
-            can.join(", ")
-        );
-        Failure::usage(file, why)
-    })
+/// Why a filter is not folded.
+fn cannot(filter: &Keyed<AnyFilter>, file: &str) -> Failure {
+    let can = KINDS.iter().filter(|kind| kind.can.halve);
+    let can: Vec<_> = can.map(|kind| format!("`{}`", kind.name)).collect();
+    let why = format!(
+        "a `{}` cannot be folded, only {}; build it anew from its keys",
+        filter.kind().name,
+        can.join(", ")
+    );
+    Failure::usage(file, why)
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde_json::{Map, Value, json};
-use tamis::{Filter, Hashing, ParamValue};
+use tamis::{Hashing, ParamValue};
 
 use crate::failure::Failure;
 use crate::input::Source;
@@ -37,13 +37,13 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let name = source.name.clone();
     let keyed = source.filter(args.secret.known()?.as_ref())?;
     let warnings = health::warnings(&keyed);
-    let (filter, hashing) = (keyed.filter(), keyed.hashing());
-    let (keys, bytes) = (filter.len(), keyed.file_len());
+    let hashing = keyed.hashing();
+    let (keys, bytes) = (keyed.len(), keyed.file_len());
     let bits_per_key = output::bits_per_key(bytes, keys);
     let fill = health::fill(&keyed);
 
     if args.json {
-        let shape: Map<String, Value> = filter
+        let shape: Map<String, Value> = keyed
             .params()
             .into_iter()
             .map(|(name, value)| {
@@ -58,12 +58,12 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
             .collect();
         output::json(&json!({
             "file": name,
-            "kind": filter.kind().name,
+            "kind": keyed.kind().name,
             "keys": keys,
             "capacity": keyed.capacity(),
             "fill": fill,
             "requested_fpr": keyed.requested_fpr(),
-            "fpr": filter.fpr(),
+            "fpr": keyed.fpr(),
             "bytes": bytes,
             "bits_per_key": bits_per_key,
             "shape": shape,
@@ -77,7 +77,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
 
-    let shape: Vec<String> = filter
+    let shape: Vec<String> = keyed
         .params()
         .iter()
         .map(|(name, value)| format!("{name} {value}"))
@@ -89,7 +89,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let none = || "-".to_string();
     let mut rows = vec![
         ("file", name),
-        ("kind", filter.kind().name.to_string()),
+        ("kind", keyed.kind().name.to_string()),
         ("keys", keys.to_string()),
         ("capacity", keyed.capacity().to_string()),
         (
@@ -97,7 +97,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
             fill.map_or_else(none, |f| format!("{:.1} %", 100.0 * f)),
         ),
         ("requested rate", output::rate(keyed.requested_fpr())),
-        ("expected rate", output::rate(filter.fpr())),
+        ("expected rate", output::rate(keyed.fpr())),
         ("bytes", bytes.to_string()),
         (
             "bits per key",

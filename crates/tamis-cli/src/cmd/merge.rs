@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde_json::json;
-use tamis::Filter;
 
 use crate::failure::{self, Failure};
 use crate::input::{Source, read_stdin_once};
@@ -63,9 +62,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         let other = source.filter(secret.as_ref())?;
         union.merge(&other).map_err(|e| Failure::usage(name, e))?;
     }
+    let union = target::encoded(union, &target.name())?;
     target.write(&union)?;
     if args.verbose || io::stderr().is_terminal() {
-        let summary = target::summary(&union);
+        let summary = target::summary(&union, union.file_len());
         let united = args.filters.len();
         failure::say(&format!(
             "{}: {united} filters united; {summary}",
@@ -79,11 +79,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     if args.json {
         output::json(&json!({
             "file": target.name(),
-            "kind": union.filter().kind().name,
+            "kind": union.kind().name,
             "filters": args.filters.len(),
-            "keys": union.filter().len(),
+            "keys": union.len(),
             "capacity": union.capacity(),
-            "fpr": union.filter().fpr(),
+            "fpr": union.fpr(),
             "bytes": union.file_len(),
             "warnings": warnings,
         }))?;

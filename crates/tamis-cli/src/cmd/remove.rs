@@ -4,9 +4,9 @@ use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
 use serde_json::json;
-use tamis::Filter;
+use tamis::Hashed;
 
-use crate::change::{self, ChangeArgs, Place};
+use crate::change::{ChangeArgs, Place};
 use crate::failure::{self, Failure};
 use crate::gather::each_batch;
 use crate::input::{Files, Purpose};
@@ -32,22 +32,24 @@ pub(crate) struct Args {
 pub(crate) fn run(Args { change: args }: &Args) -> Result<ExitCode, Failure> {
     let files = Files::new(&args.keys)?;
     let (place, mut filter) = Place::open(args)?;
-    let kind = change::kind_of(&filter)?;
-    let hashing = *filter.hashing();
-    let Some(remove) = filter.filter_mut().as_remove() else {
+    let kind = filter.kind();
+    if !kind.can.remove {
         let why = format!(
             "a `{}` does not remove keys; build it anew without them, or take a kind that removes (see `tamis kinds`)",
             kind.name
         );
         return Err(Failure::usage(&place.name, why));
-    };
+    }
 
     let progress = Progress::over(files.len());
     let (mut given, mut removed) = (0u64, 0u64);
-    let purpose = Purpose::keys(hashing);
+    let purpose = Purpose::keys(*filter.hashing());
     each_batch(&files, &args.input, purpose, &progress, |batch| {
         given += batch.len() as u64;
-        removed += batch.iter().filter(|hash| remove.remove(**hash)).count() as u64;
+        for &hash in batch {
+            let held = filter.remove(&Hashed(hash));
+            removed += u64::from(held.map_err(|e| Failure::usage(&place.name, e))?);
+        }
         Ok(())
     })?;
     progress.stage("writing");
@@ -60,15 +62,15 @@ pub(crate) fn run(Args { change: args }: &Args) -> Result<ExitCode, Failure> {
     if args.json {
         output::json(&json!({
             "file": place.name,
-            "kind": filter.filter().kind().name,
+            "kind": filter.kind().name,
             "given": given,
             "removed": removed,
-            "keys": filter.filter().len(),
+            "keys": filter.len(),
             "bytes": filter.file_len(),
         }))?;
     }
     if args.verbose || io::stderr().is_terminal() {
-        let (absent, summary) = (given - removed, target::summary(&filter));
+        let (absent, summary) = (given - removed, target::summary(&filter, filter.file_len()));
         failure::say(&format!(
             "{}: {removed} keys removed, {absent} were not held; {summary}",
             place.name

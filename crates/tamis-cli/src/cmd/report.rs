@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use tamis::advise::Choice;
-use tamis::{AnyFilter, Config, Filter, KINDS, Keyed, KindInfo, math};
+use tamis::{AnyFilter, Config, KINDS, Keyed, KindInfo, math};
 
 use super::bench::{Keys, Measured, measure};
 use crate::failure::Failure;
@@ -165,7 +165,7 @@ fn page(args: &Args, rows: &[Row], filter: Option<&(String, Keyed<AnyFilter>)>) 
 }
 
 fn health_of(name: &str, keyed: &Keyed<AnyFilter>) -> String {
-    let (filter, warnings) = (keyed.filter(), health::warnings(keyed));
+    let warnings = health::warnings(keyed);
     let mut out = format!(
         "<h2 id=\"health\">Your filter</h2>\n<p>{}</p>\n",
         escape(name)
@@ -179,15 +179,15 @@ fn health_of(name: &str, keyed: &Keyed<AnyFilter>) -> String {
     if let Some(fill) = health::fill(keyed) {
         out += &draw::meter("Keys, of the capacity", fill);
     }
-    let rate = filter.fpr() / keyed.requested_fpr();
+    let rate = keyed.fpr() / keyed.requested_fpr();
     out += &draw::meter("False positives expected now, of those asked for", rate);
-    let bits = output::bits_per_key(keyed.file_len(), filter.len());
+    let bits = output::bits_per_key(keyed.file_len(), keyed.len());
     out += "<div class=\"scroll\"><table class=\"facts\"><tbody>\n";
     for (name, value) in [
-        ("kind", filter.kind().name.to_string()),
-        ("keys", filter.len().to_string()),
+        ("kind", keyed.kind().name.to_string()),
+        ("keys", keyed.len().to_string()),
         ("capacity", keyed.capacity().to_string()),
-        ("expected rate", output::rate(filter.fpr())),
+        ("expected rate", output::rate(keyed.fpr())),
         ("requested rate", output::rate(keyed.requested_fpr())),
         ("file", units::show_bytes(keyed.file_len() as f64)),
         (
@@ -291,7 +291,7 @@ fn as_json(args: &Args, rows: &[Row], filter: Option<&(String, Keyed<AnyFilter>)
         "kinds": rows.iter().map(kind).collect::<Vec<_>>(),
         "filter": filter.map(|(name, keyed)| json!({
             "file": name,
-            "kind": keyed.filter().kind().name,
+            "kind": keyed.kind().name,
             "warnings": health::warnings(keyed),
         })),
     })

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use tamis::{AnyFilter, Filter, Keyed};
+use tamis::{AnyFilter, Hashed, Keyed};
 
 use crate::failure::{self, Failure};
 use crate::gather::each_batch;
@@ -61,22 +61,26 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         let opened = Source::open(Some(path)).and_then(|source| source.filter(secret.as_ref()));
         let (code, report, text) = match opened {
             Ok(filter) => {
-                let keys = keys.as_ref();
+                let (keys, bytes) = (keys.as_ref(), filter.file_len());
                 let missing = keys.map(|keys| not_held(&filter, keys, &args.input));
                 let missing = missing.transpose()?;
                 let mut report = json!({
                     "file": path.display().to_string(),
                     "good": missing.unwrap_or(0) == 0,
-                    "kind": filter.filter().kind().name,
-                    "keys": filter.filter().len(),
-                    "bytes": filter.file_len(),
+                    "kind": filter.kind().name,
+                    "keys": filter.len(),
+                    "bytes": bytes,
                 });
                 if let Some(missing) = missing {
                     report["not_held"] = missing.into();
                 }
                 match missing {
                     Some(missing @ 1..) => (1, report, format!("bad: {missing} keys are not held")),
-                    _ => (0, report, format!("good: {}", target::summary(&filter))),
+                    _ => (
+                        0,
+                        report,
+                        format!("good: {}", target::summary(&filter, bytes)),
+                    ),
                 }
             }
             Err(Failure::Error { code, message }) => {
@@ -116,7 +120,7 @@ fn not_held(
     let purpose = Purpose::keys(*filter.hashing());
     each_batch(keys, input, purpose, &progress, |batch| {
         found.resize(batch.len(), false);
-        filter.filter().contains_batch(batch, &mut found);
+        filter.contains_batch(batch.iter().copied().map(Hashed), &mut found);
         missing += found.iter().filter(|found| !**found).count() as u64;
         Ok(())
     })?;

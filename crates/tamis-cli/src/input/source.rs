@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use tamis::{AnyFilter, Hashing, Keyed};
+use tamis::{AnyFilter, Hashing, Keyed, Open};
 
 use crate::failure::Failure;
 
@@ -112,11 +112,10 @@ impl Source {
     pub(crate) fn filter(mut self, secret: Option<&Hashing>) -> Result<Keyed<AnyFilter>, Failure> {
         self.peek()?;
         // By its path the library knows how much memory to take at once.
-        let opened = match (self.regular_path(), secret) {
-            (Some(path), None) => Keyed::load(path),
-            (Some(path), Some(secret)) => Keyed::load_with(path, secret),
-            (None, None) => Keyed::read_from(self.head.chain(self.rest)),
-            (None, Some(secret)) => Keyed::read_from_with(self.head.chain(self.rest), secret),
+        let open = secret.map_or(Open::new(), |secret| Open::new().hashing(*secret));
+        let opened = match self.regular_path() {
+            Some(path) => open.load(path),
+            None => open.read(self.head.chain(self.rest)),
         };
         opened.map_err(|e| Failure::decode(self.name, &e))
     }

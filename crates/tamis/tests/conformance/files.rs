@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use tamis::testing::repair_checksums;
-use tamis::{AnyFilter, Bloomier, Config, Filter, Hashing, Keyed, KindInfo};
+use tamis::{AnyFilter, Bloomier, Config, Filter, Hashing, Keyed, KindInfo, Open};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::members::map;
@@ -41,7 +41,7 @@ pub(crate) fn round_trip(info: &'static KindInfo) {
                 ("opened", Keyed::open(file.clone()).unwrap()),
                 ("opened at an odd address", Keyed::open(shifted).unwrap()),
                 ("loaded", Keyed::load(&path).unwrap()),
-                ("read", Keyed::read_from(&file[..]).unwrap()),
+                ("read", Open::new().read(&file[..]).unwrap()),
                 ("mapped", map(&path)),
             ];
             for (how, read) in readers {
@@ -442,7 +442,7 @@ fn compare(name: &str, config: &Config, keys: u64, fresh: &Any) -> usize {
     );
 
     let bytes = fs::read(golden_path(name, "tamis")).unwrap();
-    let stored: Any = Keyed::open_with(bytes, fresh.hashing()).unwrap();
+    let stored: Any = Open::new().hashing(*fresh.hashing()).bytes(bytes).unwrap();
     assert!((0..keys).all(|i| stored.contains(&format!("present-{i}"))));
     assert!(stored.to_bytes() == file);
     assert_eq!(

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tamis::testing::force_portable;
-use tamis::{AnyFilter, Config, Filter, Keyed, KindInfo};
+use tamis::{AnyFilter, Config, Filter, Keyed, KindInfo, Mapped, Open};
 
 use crate::support::{assert_holds, assert_len, bytes, config, hash, hashes, must, promised};
 use crate::{rates_of, sizes};
@@ -85,7 +85,8 @@ pub(crate) fn after_load_map_clone(info: &'static KindInfo) {
 #[allow(unsafe_code, reason = "the law is about mapped files")]
 pub(crate) fn map(path: &std::path::Path) -> Keyed<AnyFilter> {
     // SAFETY: the file lies in a directory of this test's own, and no test edits one in place.
-    unsafe { Keyed::map(path) }.unwrap()
+    let file = unsafe { Mapped::open(path) }.unwrap();
+    Open::new().mapped(file).unwrap()
 }
 
 /// A filter takes its capacity one by one, then whatever more it accepts, and denies none of what it promises to keep.
