@@ -66,6 +66,7 @@ pub mod growing;
 mod key;
 mod keyed;
 mod kinds;
+mod lookup;
 pub mod math;
 mod packed;
 pub mod peel;

@@ -104,6 +104,7 @@ use crate::error::{BuildError, DecodeError, Full, MergeError};
 use crate::filter::{Count, Filter, Insert, Kind, Merge, Remove};
 use crate::format::{Decoder, Encoder};
 use crate::kinds::Declared;
+use crate::lookup::Batch;
 
 /// Which of a key's counters an insertion increases: [`Every`] or [`Least`]. Sealed.
 pub trait Rule: Copy + Debug + Send + Sync + sealed::Sealed + 'static {
@@ -281,8 +282,8 @@ impl<R: Rule> Filter for CountingBy<R> {
         self.counters.prefetch(hash);
     }
 
-    fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
-        self.counters.hold(hashes, out);
+    fn look_up(&self, batch: Batch<'_>) {
+        self.counters.look_up(batch);
     }
 }
 
