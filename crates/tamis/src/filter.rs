@@ -20,7 +20,7 @@ use std::fmt::Debug;
 use crate::config::{Config, Param};
 use crate::error::{BuildError, DecodeError, Full, MergeError};
 use crate::format::{Decoder, Encoder};
-use crate::simd;
+use crate::lookup::{self, Batch, Calls, Insertions};
 
 /// An approximate set of 64-bit hashes.
 ///
@@ -45,15 +45,21 @@ pub trait Filter: Any + Debug + Send + Sync {
     /// The false-positive rate to expect now, at the present load. May read the whole filter.
     fn fpr(&self) -> f64;
 
-    /// Asks for the memory that [`contains`](Self::contains) or an insertion of this hash will read.
+    /// Prefetches the memory that [`contains`](Self::contains) or an insertion of this hash will read.
     fn prefetch(&self, _hash: u64) {}
 
     /// Looks up many hashes: `out[i]` becomes `contains(hashes[i])`, for as many as both slices hold.
     ///
-    /// Faster than single calls, by most kinds: the instruction set is chosen once, and where a filter is large, memory is asked
-    /// for ahead of its use.
+    /// Faster than single calls, by most kinds: the instruction set is chosen once, and where a
+    /// filter is large, memory is prefetched ahead of its use.
     fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
-        simd::contains_batch::<_, { simd::SEVERAL_LINES }>(self, hashes, out);
+        self.look_up(Batch::new(hashes, out));
+    }
+
+    /// Hands a view of the filter to one of the two drivers; without one, its single calls.
+    #[doc(hidden)]
+    fn look_up(&self, batch: Batch<'_>) {
+        batch.ring(Some(Calls::<_, false>(self)));
     }
 }
 
@@ -73,10 +79,8 @@ pub trait Insert: Filter {
     /// [`Full`] at the first hash that is refused; those before it ([`Full::accepted`] of them) are in, those from it
     /// on are not.
     fn insert_batch(&mut self, hashes: &[u64]) -> Result<(), Full> {
-        simd::dispatch(simd::InsertBatch {
-            filter: self,
-            hashes,
-        })
+        let inserted = lookup::insert_batch(Insertions(self), hashes);
+        inserted.map_err(|(accepted, full)| full.after(accepted))
     }
 }
 
@@ -128,41 +132,11 @@ pub trait Map: Filter + Sized {
 
     /// Looks up many hashes: `out[i]` becomes `get(hashes[i])`, for as many as both slices hold. Faster than single calls.
     fn get_batch(&self, hashes: &[u64], out: &mut [Option<u64>]) {
-        let n = hashes.len().min(out.len());
-        simd::dispatch(GetBatch {
-            map: self,
-            hashes: &hashes[..n],
-            out: &mut out[..n],
-        });
+        lookup::ring(Calls::<_, true>(self), hashes, out);
     }
 
     /// Bits of a value; 0 in a set without values.
     fn value_bits(&self) -> u32;
-}
-
-/// Many lookups of values: while one is answered, the lines of those to come are on their way.
-struct GetBatch<'a, M> {
-    map: &'a M,
-    hashes: &'a [u64],
-    out: &'a mut [Option<u64>],
-}
-
-impl<M: Map> simd::Op for GetBatch<'_, M> {
-    type Out = ();
-
-    #[inline(always)]
-    fn run<B: simd::Bits>(self, _: B) {
-        let ahead = simd::Ahead::new(self.map.size_in_bytes(), self.hashes);
-        for &hash in ahead.first {
-            self.map.prefetch(hash);
-        }
-        for (i, (&hash, out)) in self.hashes.iter().zip(self.out).enumerate() {
-            if let Some(&next) = ahead.coming.get(i) {
-                self.map.prefetch(next);
-            }
-            *out = self.map.get(hash);
-        }
-    }
 }
 
 /// What a filter supplies to be built, stored and found by name.

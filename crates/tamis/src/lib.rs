@@ -61,6 +61,7 @@ mod format;
 pub mod growing;
 mod key;
 mod keyed;
+mod lookup;
 pub mod math;
 mod packed;
 pub mod peel;

@@ -40,6 +40,7 @@
 //! - Norris, Demsky, *`CDSChecker`: checking concurrent data structures written with C/C++ atomics*, 2013: how a model
 //!   test tries every interleaving, and every value that a relaxed load may return.
 
+use std::convert::Infallible;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -48,7 +49,8 @@ use crate::bloom::{Bloom, SplitBlock512};
 use crate::config::Config;
 use crate::error::{BuildError, MergeError, NoMemory};
 use crate::filter::{Filter, Kind};
-use crate::simd;
+use crate::lookup::{self, Fill};
+use crate::simd::{self, Bits};
 
 /// A filter that threads insert into through `&self`, as [`AtomicBloom`] and [`AtomicSplitBlock`]; made from a plain
 /// filter and turned back into one.
@@ -223,16 +225,7 @@ impl<F: BitWords> Atomic<F> {
 
     /// Inserts many hashes, faster than one by one.
     pub fn insert_batch(&self, hashes: &[u64]) {
-        let ahead = simd::Ahead::new(self.size_in_bytes(), hashes);
-        for &hash in ahead.first {
-            self.prefetch(hash);
-        }
-        for (i, &hash) in hashes.iter().enumerate() {
-            if let Some(&next) = ahead.coming.get(i) {
-                self.prefetch(next);
-            }
-            self.words.set(self.bits_of(hash));
-        }
+        let Ok(()) = lookup::insert_batch(Setting(self), hashes);
         if let Some(&hash) = hashes.first() {
             let counter = &self.inserted[hash as usize % COUNTERS].0[0];
             counter.fetch_add(hashes.len() as u64, Ordering::Relaxed);
@@ -274,6 +267,29 @@ impl<F: BitWords> Atomic<F> {
     #[inline(always)]
     fn bits_of(&self, hash: u64) -> impl Iterator<Item = (usize, u64)> {
         F::bits_of(hash, self.words.len as u64, self.k)
+    }
+}
+
+/// The words, for inserting many hashes.
+struct Setting<'a, F>(&'a Atomic<F>);
+
+impl<F: BitWords> Fill for Setting<'_, F> {
+    type Refusal = Infallible;
+
+    #[inline(always)]
+    fn bytes(&self) -> usize {
+        self.0.size_in_bytes()
+    }
+
+    #[inline(always)]
+    fn fetch(&self, hash: u64) {
+        self.0.prefetch(hash);
+    }
+
+    #[inline(always)]
+    fn fill<B: Bits>(&mut self, _: B, hash: u64) -> Result<(), Infallible> {
+        self.0.words.set(self.0.bits_of(hash));
+        Ok(())
     }
 }
 

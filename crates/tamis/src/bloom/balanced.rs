@@ -262,10 +262,6 @@ impl Filter for Balanced {
         simd::prefetch(self.blocks(), block);
         self.counts.prefetch(block as u64);
     }
-
-    fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
-        simd::contains_batch::<_, { simd::ONE_LINE }>(self, hashes, out);
-    }
 }
 
 impl Insert for Balanced {

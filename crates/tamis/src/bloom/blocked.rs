@@ -50,6 +50,8 @@ use crate::config::{Config, Param};
 use crate::error::{BuildError, BuildErrorKind, DecodeError, Full, MergeError};
 use crate::filter::{Filter, Insert, Kind, Merge};
 use crate::format::{Decoder, Encoder};
+use crate::lookup::{self, Batch, NEAR, Ring};
+use crate::simd::Bits;
 use crate::{math, simd};
 
 /// A Bloom filter per cache line: `k` bits anywhere in one block of 512. Insert, merge.
@@ -77,6 +79,14 @@ pub(super) const MOST_K: u32 = 24;
 pub(super) const MOST_BLOCKS: u64 = 1 << 32;
 
 impl Blocked {
+    #[inline(always)]
+    fn reader(&self) -> Reader<'_> {
+        Reader {
+            blocks: self.blocks(),
+            k: self.k,
+        }
+    }
+
     /// The blocks, eight words each.
     #[inline(always)]
     pub fn blocks(&self) -> &[[u64; WORDS]] {
@@ -137,13 +147,45 @@ pub(super) fn bits_of(hash: u64, k: u32) -> impl Iterator<Item = (usize, u32)> {
     })
 }
 
+/// The blocks, for looking up.
+#[derive(Clone, Copy)]
+struct Reader<'a> {
+    blocks: &'a [[u64; WORDS]],
+    k: u32,
+}
+
+impl Ring for Reader<'_> {
+    const PREFETCH_FROM: usize = NEAR;
+    type Place = u64;
+    type Answer = bool;
+
+    #[inline(always)]
+    fn bytes(self) -> usize {
+        size_of_val(self.blocks)
+    }
+
+    #[inline(always)]
+    fn place(self, hash: u64) -> u64 {
+        hash
+    }
+
+    #[inline(always)]
+    fn prefetch(self, hash: u64) {
+        simd::prefetch(self.blocks, block_of(hash, self.blocks.len()));
+    }
+
+    #[inline(always)]
+    fn probe<B: Bits>(self, _: B, hash: u64) -> bool {
+        let block = &self.blocks[block_of(hash, self.blocks.len())];
+        let both = |all, (word, bit): (usize, u32)| all & block[word] >> bit;
+        bits_of(hash, self.k).fold(1, both) == 1
+    }
+}
+
 impl Filter for Blocked {
     #[inline(always)]
     fn contains(&self, hash: u64) -> bool {
-        let blocks = self.blocks();
-        let block = &blocks[block_of(hash, blocks.len())];
-        let both = |all, (word, bit): (usize, u32)| all & block[word] >> bit;
-        bits_of(hash, self.k).fold(1, both) == 1
+        lookup::probe(self.reader(), hash)
     }
 
     fn len(&self) -> u64 {
@@ -167,12 +209,11 @@ impl Filter for Blocked {
 
     #[inline(always)]
     fn prefetch(&self, hash: u64) {
-        let blocks = self.blocks();
-        simd::prefetch(blocks, block_of(hash, blocks.len()));
+        self.reader().prefetch(hash);
     }
 
-    fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
-        simd::contains_batch::<_, { simd::ONE_LINE }>(self, hashes, out);
+    fn look_up(&self, batch: Batch<'_>) {
+        batch.ring(Some(self.reader()));
     }
 }
 

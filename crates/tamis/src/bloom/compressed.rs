@@ -60,6 +60,7 @@ use crate::config::{Config, Param};
 use crate::error::{BuildError, BuildErrorKind, DecodeError, DecodeErrorKind, Full, MergeError};
 use crate::filter::{Filter, Insert, Kind, Merge};
 use crate::format::{Decoder, Encoder};
+use crate::lookup::Batch;
 use crate::math;
 
 /// A Bloom filter whose file is coded to its entropy: few probes, much memory, little to send. Insert, merge, deltas.
@@ -422,18 +423,14 @@ impl Filter for Compressed {
         self.filter.prefetch(hash);
     }
 
-    fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
-        self.filter.contains_batch(hashes, out);
+    fn look_up(&self, batch: Batch<'_>) {
+        self.filter.look_up(batch);
     }
 }
 
 impl Insert for Compressed {
     fn insert(&mut self, hash: u64) -> Result<(), Full> {
         self.filter.insert(hash)
-    }
-
-    fn insert_batch(&mut self, hashes: &[u64]) -> Result<(), Full> {
-        self.filter.insert_batch(hashes)
     }
 }
 

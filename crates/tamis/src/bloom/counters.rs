@@ -10,13 +10,13 @@
 
 use std::ops::RangeInclusive;
 
-use crate::bits::{fastrange, fastrange_by_halves, low_mask};
-use crate::bloom::positions;
-use crate::bloom::sieve::{self, Cells};
+use crate::bits::low_mask;
 use crate::bloom::standard::{MOST_BITS, MOST_K, shape};
+use crate::bloom::{positions, remix, spread};
 use crate::config::{Config, Param};
 use crate::error::{BuildError, DecodeError, MergeError, NoMemory};
 use crate::format::{Decoder, Encoder};
+use crate::lookup::{self, Batch, Round};
 use crate::packed::{Packed, View};
 
 /// An array of counters, and how many of them a key has.
@@ -28,44 +28,41 @@ pub(super) struct Counters {
 }
 
 /// The counters for looking up: one that is not zero lets a key through.
+#[derive(Clone, Copy)]
 struct Used<'a> {
     table: View<'a>,
     len: u64,
+    k: u32,
 }
 
-impl Cells for Used<'_> {
+impl Round for Used<'_> {
     #[inline(always)]
-    fn size_in_bytes(&self) -> usize {
+    fn bytes(self) -> usize {
         self.table.size_in_bytes()
     }
 
     #[inline(always)]
-    fn is_set(&self, x: u64) -> u64 {
-        self.is_set_at(self.place(x))
+    fn probes(self) -> usize {
+        self.k as usize
     }
 
     #[inline(always)]
-    fn place(&self, x: u64) -> u64 {
-        fastrange(x, self.len).0
+    fn start(self, hash: u64) -> u64 {
+        hash
     }
 
     #[inline(always)]
-    fn are_few(&self) -> bool {
-        u32::try_from(self.len).is_ok()
+    fn place<const MANY: bool>(self, state: u64) -> (u64, u64) {
+        (remix(state), spread::<MANY>(state, self.len).0)
     }
 
     #[inline(always)]
-    fn place_by_halves(&self, x: u64) -> u64 {
-        fastrange_by_halves(x, self.len as u32).0
-    }
-
-    #[inline(always)]
-    fn prefetch(&self, place: u64) {
+    fn prefetch(self, place: u64) {
         self.table.prefetch(place);
     }
 
     #[inline(always)]
-    fn is_set_at(&self, place: u64) -> u64 {
+    fn test(self, place: u64) -> u64 {
         u64::from(self.table.get(place) != 0)
     }
 }
@@ -151,12 +148,12 @@ impl Counters {
     /// Whether none of a key's counters is zero.
     #[inline(always)]
     pub(super) fn holds(&self, hash: u64) -> bool {
-        sieve::contains(&self.used(), self.k, hash)
+        lookup::sift(self.used(), hash)
     }
 
     /// The same of many keys.
-    pub(super) fn hold(&self, hashes: &[u64], out: &mut [bool]) {
-        sieve::contains_batch(&self.used(), self.k, hashes, out);
+    pub(super) fn look_up(&self, batch: Batch<'_>) {
+        batch.passes(Some(self.used()));
     }
 
     #[inline(always)]
@@ -164,6 +161,7 @@ impl Counters {
         Used {
             table: self.table.view(),
             len: self.len,
+            k: self.k,
         }
     }
 
@@ -300,13 +298,20 @@ impl Counters {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bits::mix64;
+    use crate::bits::{fastrange, mix64};
 
     #[test]
-    fn a_place_is_the_same_however_it_is_found() {
+    fn a_lookup_tests_the_counter_that_an_insertion_changes() {
         let mut counters = Counters::zeroed(64 * 15, 7, 5).unwrap();
         (0..50).for_each(|key| counters.add(mix64(key)));
-        let len = counters.len();
-        sieve::assert_places(&counters.used(), |state| fastrange(state, len).0, 0);
+        let used = counters.used();
+        for state in (0..10_000).map(mix64).chain([0, u64::MAX]) {
+            let place = fastrange(state, counters.len()).0;
+            let expected = (remix(state), place);
+            assert_eq!(used.place::<false>(state), expected);
+            assert_eq!(used.place::<true>(state), expected);
+            let is_used = counters.table.get(place) != 0;
+            assert_eq!(used.test(place), u64::from(is_used));
+        }
     }
 }

@@ -61,6 +61,7 @@ use crate::config::{Config, Param};
 use crate::error::{BuildError, DecodeError, Full, MergeError};
 use crate::filter::{Count, Filter, Insert, Kind, Merge, Remove};
 use crate::format::{Decoder, Encoder};
+use crate::lookup::Batch;
 
 /// A counting Bloom filter: insert, remove, count up to 14, merge, and give the Bloom filter of its keys.
 ///
@@ -162,8 +163,8 @@ impl Filter for Counting {
         self.counters.prefetch(hash);
     }
 
-    fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
-        self.counters.hold(hashes, out);
+    fn look_up(&self, batch: Batch<'_>) {
+        self.counters.look_up(batch);
     }
 }
 

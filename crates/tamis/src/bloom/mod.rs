@@ -25,7 +25,7 @@
 //! network of sets, by distance; [`Overlap`] is what two Bloom filters tell of each other, with their union and
 //! intersection.
 
-use crate::bits::fastrange;
+use crate::bits::{fastrange, fastrange_by_halves};
 
 mod algebra;
 mod atomic;
@@ -37,7 +37,6 @@ mod compressed;
 mod counters;
 mod counting;
 mod counting_pair;
-mod sieve;
 mod spectral;
 mod split_block;
 mod standard;
@@ -57,6 +56,7 @@ pub use counting_pair::CountingPair;
 pub use spectral::{Spectral, SpectralMinimal, SpectralRecurring};
 pub use split_block::{Lane, SplitBlock, SplitBlock256, SplitBlock512};
 pub use standard::Bloom;
+pub(crate) use standard::View;
 pub use two_choice::TwoChoice;
 pub use variable_increment::VariableIncrement;
 
@@ -93,6 +93,16 @@ pub(crate) fn draws(hash: u64, range: u64, k: u32) -> impl Iterator<Item = (u64,
     }
     let (state, left) = (hash, k);
     Draws { state, range, left }
+}
+
+/// [`fastrange`], in a loop over `MANY` states by the products that vectors have, where `n` allows
+/// it.
+#[inline(always)]
+fn spread<const MANY: bool>(state: u64, n: u64) -> (u64, u64) {
+    match u32::try_from(n) {
+        Ok(n) if MANY => fastrange_by_halves(state, n),
+        _ => fastrange(state, n),
+    }
 }
 
 /// The state of a key after its next probe: multiplied and folded.

@@ -44,6 +44,7 @@
 //! - Apache Parquet, *BloomFilter.md*: the salts and the 256-bit layout, to the bit.
 //! - Apple, *Split block Bloom filters*, 2021: the analysis of one bit per lane.
 
+use std::convert::Infallible;
 use std::ops::{BitAnd, BitOr, Not};
 
 use crate::bits::fastrange;
@@ -54,8 +55,9 @@ use crate::config::Config;
 use crate::error::{BuildError, BuildErrorKind, DecodeError, Full, MergeError};
 use crate::filter::{Filter, Insert, Kind, Merge};
 use crate::format::{Decoder, Encoder};
+use crate::lookup::{self, Batch, Fill, Leveled, NEAR, Ring};
 use crate::math;
-use crate::simd::{self, Bits, Op, Single, Table, TableMut, half_range};
+use crate::simd::{self, Bits, Table, TableMut, half_range};
 
 /// Lanes in a block, and bits that a key sets.
 pub(crate) const LANES: usize = 8;
@@ -131,6 +133,11 @@ impl<L: Lane> SplitBlock<L> {
         Table::new(self.blocks()).map(Reader)
     }
 
+    #[inline(always)]
+    fn writer(&mut self) -> Writer<'_, L> {
+        Writer(self.lanes.make_mut().as_chunks_mut().0)
+    }
+
     /// The same keys in half the blocks, as if they had been inserted there: neighbours are laid over one another. The
     /// rate rises to that of the new fill.
     ///
@@ -170,21 +177,28 @@ fn block_of<L: Lane>(hash: u64, blocks: u64) -> u64 {
 #[derive(Clone, Copy)]
 struct Reader<'a, L>(Table<'a, [L; LANES]>);
 
-impl<L: Lane> simd::Probe for Reader<'_, L> {
+impl<L: Lane> Ring for Reader<'_, L> {
+    const PREFETCH_FROM: usize = NEAR;
     type Place = u64;
+    type Answer = bool;
 
     #[inline(always)]
-    fn place(&self, hash: u64) -> u64 {
+    fn bytes(self) -> usize {
+        size_of_val(self.0.items())
+    }
+
+    #[inline(always)]
+    fn place(self, hash: u64) -> u64 {
         hash
     }
 
     #[inline(always)]
-    fn prefetch(&self, hash: u64) {
+    fn prefetch(self, hash: u64) {
         prefetch(self.0.items(), hash);
     }
 
     #[inline(always)]
-    fn probe(&self, hash: u64) -> bool {
+    fn probe<B: Bits>(self, _: B, hash: u64) -> bool {
         let block = if L::BY_HALF {
             self.0.at_half((hash >> 32) as u32)
         } else {
@@ -196,69 +210,61 @@ impl<L: Lane> simd::Probe for Reader<'_, L> {
     }
 }
 
-/// Asks for the block of a hash.
+impl<L: Lane> Leveled for SplitBlock<L> {
+    type Answer = bool;
+
+    #[inline(always)]
+    fn look_up<B: Bits>(&self, bits: B, hash: u64) -> bool {
+        match self.reader() {
+            Some(reader) => reader.probe(bits, hash),
+            None => false,
+        }
+    }
+}
+
+/// Prefetches the block of a hash.
 #[inline(always)]
 fn prefetch<L: Lane>(blocks: &[[L; LANES]], hash: u64) {
     simd::prefetch(blocks, block_of::<L>(hash, blocks.len() as u64) as usize);
 }
 
-/// The blocks and the hashes to insert into them.
-struct Insertion<'a, L> {
-    blocks: &'a mut [[L; LANES]],
-    hashes: &'a [u64],
-}
+/// The blocks, for inserting.
+struct Writer<'a, L>(&'a mut [[L; LANES]]);
 
-impl<L: Lane> Op for Insertion<'_, L> {
-    type Out = ();
+impl<L: Lane> Fill for Writer<'_, L> {
+    const PREFETCH_FROM: usize = NEAR;
+    type Refusal = Infallible;
 
     #[inline(always)]
-    fn run<B: Bits>(self, _: B) {
-        let ahead = simd::Ahead::new(size_of_val(self.blocks), self.hashes);
-        for &hash in ahead.first {
-            prefetch(self.blocks, hash);
-        }
-        for (i, &hash) in self.hashes.iter().enumerate() {
-            if let Some(&next) = ahead.coming.get(i) {
-                prefetch(self.blocks, next);
+    fn bytes(&self) -> usize {
+        size_of_val(self.0)
+    }
+
+    #[inline(always)]
+    fn fetch(&self, hash: u64) {
+        prefetch(self.0, hash);
+    }
+
+    #[inline(always)]
+    fn fill<B: Bits>(&mut self, _: B, hash: u64) -> Result<(), Infallible> {
+        if let Some(mut blocks) = TableMut::new(self.0) {
+            let block = if L::BY_HALF {
+                blocks.at_half((hash >> 32) as u32)
+            } else {
+                blocks.at(hash).0
+            };
+            for (lane, bit) in block.iter_mut().zip(SplitBlock::<L>::mask(hash)) {
+                *lane = *lane | bit;
             }
-            set(self.blocks, hash);
         }
-    }
-}
-
-/// Sets the bits of a hash; there is a block.
-#[inline(always)]
-fn set<L: Lane>(blocks: &mut [[L; LANES]], hash: u64) {
-    let Some(mut blocks) = TableMut::new(blocks) else {
-        return;
-    };
-    let block = if L::BY_HALF {
-        blocks.at_half((hash >> 32) as u32)
-    } else {
-        blocks.at(hash).0
-    };
-    for (lane, bit) in block.iter_mut().zip(SplitBlock::<L>::mask(hash)) {
-        *lane = *lane | bit;
-    }
-}
-
-/// The blocks, to insert one hash into.
-struct One<'a, L>(&'a mut [[L; LANES]]);
-
-impl<L: Lane> Single for One<'_, L> {
-    type Out = ();
-
-    #[inline(always)]
-    fn run(self, hash: u64) {
-        set(self.0, hash);
+        Ok(())
     }
 }
 
 impl<L: Lane> Filter for SplitBlock<L> {
     #[inline]
     fn contains(&self, hash: u64) -> bool {
-        self.reader()
-            .is_some_and(|reader| simd::contains(reader, hash))
+        lookup::single(self, hash)
     }
 
     fn len(&self) -> u64 {
@@ -289,35 +295,21 @@ impl<L: Lane> Filter for SplitBlock<L> {
         prefetch(self.blocks(), hash);
     }
 
-    fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
-        let n = hashes.len().min(out.len());
-        let bytes = self.size_in_bytes();
-        let (hashes, out) = (&hashes[..n], &mut out[..n]);
-        if let Some(probe) = self.reader() {
-            simd::dispatch(simd::Batch {
-                probe,
-                bytes,
-                hashes,
-                out,
-            });
-        } else {
-            out.fill(false);
-        }
+    fn look_up(&self, batch: Batch<'_>) {
+        batch.ring(self.reader());
     }
 }
 
 impl<L: Lane> Insert for SplitBlock<L> {
     #[inline]
     fn insert(&mut self, hash: u64) -> Result<(), Full> {
-        simd::single(One(self.lanes.make_mut().as_chunks_mut().0), hash);
+        let Ok(()) = lookup::insert(self.writer(), hash);
         self.len = self.len.saturating_add(1);
         Ok(())
     }
 
-    #[inline]
     fn insert_batch(&mut self, hashes: &[u64]) -> Result<(), Full> {
-        let blocks = self.lanes.make_mut().as_chunks_mut().0;
-        simd::dispatch(Insertion { blocks, hashes });
+        let Ok(()) = lookup::insert_batch(self.writer(), hashes);
         self.len = self.len.saturating_add(hashes.len() as u64);
         Ok(())
     }

@@ -39,16 +39,16 @@
 //! - Swamidass, Baldi, *Mathematical correction for fingerprint similarity measures*, 2007: the number of keys from the
 //!   number of ones.
 
-use crate::bits::{fastrange, fastrange_by_halves};
-use crate::bloom::sieve::{self, Cells};
-use crate::bloom::{BitWords, positions, remix};
+use crate::bits::{fastrange, mix64};
+use crate::bloom::{BitWords, positions, remix, spread};
 use crate::buf::Buf;
 use crate::config::{Config, Param};
 use crate::error::{BuildError, BuildErrorKind, DecodeError, Full, MergeError, NoMemory};
 use crate::filter::{Filter, Insert, Kind, Merge};
 use crate::format::{Decoder, Encoder};
+use crate::lookup::{self, Batch, Round};
 use crate::math;
-use crate::simd::{self, Bits, Op, Table, TableMut};
+use crate::simd::{self, TableMut};
 
 /// The classic Bloom filter: `k` bits anywhere in an array of `m`. Insert, merge, size estimate.
 ///
@@ -135,6 +135,11 @@ impl Bloom {
         self.words.make_mut()[(bit / 64) as usize] &= !(1 << (bit % 64));
     }
 
+    #[inline(always)]
+    fn view(&self) -> View<'_> {
+        View::new(&self.words, self.k)
+    }
+
     /// How many bits the array has.
     pub fn bits(&self) -> u64 {
         self.words.len() as u64 * 64
@@ -163,53 +168,81 @@ impl Bloom {
     }
 }
 
-/// The array, for looking up. The bit ⌊x·m / 2⁶⁴⌋ of m lies in the word ⌊x·(m/64) / 2⁶⁴⌋, and the next six bits of that
-/// product tell where.
-impl Cells for Table<'_, u64> {
+/// The array, for looking up, of a filter or of one of a filter's groups or slices. The bit
+/// ⌊x·m / 2⁶⁴⌋ of m lies in the word ⌊x·(m/64) / 2⁶⁴⌋, and the next six bits of that product tell
+/// where.
+#[derive(Clone, Copy)]
+pub(crate) struct View<'a> {
+    words: &'a [u64],
+    k: u32,
+    /// What hashes are mixed with before the first probe, if they are.
+    salt: Option<u64>,
+}
+
+impl<'a> View<'a> {
+    /// Of at least one word, as every filter has.
     #[inline(always)]
-    fn size_in_bytes(&self) -> usize {
-        size_of_val(self.items())
+    pub(crate) fn new(words: &'a [u64], k: u32) -> View<'a> {
+        let salt = None;
+        View { words, k, salt }
+    }
+
+    /// The same array for hashes that are mixed first.
+    #[inline(always)]
+    pub(crate) fn salted(self, salt: u64) -> View<'a> {
+        View {
+            salt: Some(salt),
+            ..self
+        }
+    }
+}
+
+impl Round for View<'_> {
+    #[inline(always)]
+    fn bytes(self) -> usize {
+        size_of_val(self.words)
     }
 
     #[inline(always)]
-    fn is_set(&self, x: u64) -> u64 {
-        let (word, _, rest) = self.at(x);
-        word >> (rest >> 58) & 1
+    fn probes(self) -> usize {
+        self.k as usize
     }
 
     #[inline(always)]
-    fn place(&self, x: u64) -> u64 {
-        let (word, rest) = fastrange(x, self.items().len() as u64);
-        word << 6 | rest >> 58
+    fn start(self, hash: u64) -> u64 {
+        match self.salt {
+            Some(salt) => mix64(hash.wrapping_add(salt)),
+            None => hash,
+        }
     }
 
     #[inline(always)]
-    fn are_few(&self) -> bool {
-        u32::try_from(self.items().len()).is_ok()
+    fn place<const MANY: bool>(self, state: u64) -> (u64, u64) {
+        let words = self.words.len() as u64;
+        let bit = if MANY {
+            let (word, rest) = spread::<MANY>(state, words);
+            word << 6 | rest >> 58
+        } else {
+            fastrange(state, 64 * words).0
+        };
+        (remix(state), bit)
     }
 
     #[inline(always)]
-    fn place_by_halves(&self, x: u64) -> u64 {
-        let (word, rest) = fastrange_by_halves(x, self.items().len() as u32);
-        word << 6 | rest >> 58
+    fn prefetch(self, place: u64) {
+        simd::prefetch(self.words, (place / 64) as usize);
     }
 
     #[inline(always)]
-    fn prefetch(&self, place: u64) {
-        simd::prefetch(self.items(), (place / 64) as usize);
-    }
-
-    #[inline(always)]
-    fn is_set_at(&self, place: u64) -> u64 {
-        self.items()[(place / 64) as usize] >> (place % 64) & 1
+    fn test(self, place: u64) -> u64 {
+        self.words[(place / 64) as usize] >> (place % 64) & 1
     }
 }
 
 impl Filter for Bloom {
     #[inline(always)]
     fn contains(&self, hash: u64) -> bool {
-        let table = Table::new(&self.words);
-        table.is_some_and(|table| sieve::contains(&table, self.k, hash))
+        lookup::sift(self.view(), hash)
     }
 
     fn len(&self) -> u64 {
@@ -224,20 +257,15 @@ impl Filter for Bloom {
         (self.ones() as f64 / self.bits() as f64).powi(self.k as i32)
     }
 
-    /// Asks for the places that nearly every lookup reads.
     #[inline(always)]
     fn prefetch(&self, hash: u64) {
-        positions(hash, self.bits(), self.k.min(sieve::AT_ONCE))
-            .for_each(|bit| simd::prefetch(&self.words, (bit / 64) as usize));
+        for bit in positions(hash, self.bits(), self.k) {
+            simd::prefetch(&self.words, (bit / 64) as usize);
+        }
     }
 
-    fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
-        if let Some(cells) = Table::new(&self.words) {
-            sieve::contains_batch(&cells, self.k, hashes, out);
-        } else {
-            let n = hashes.len().min(out.len());
-            out[..n].fill(false);
-        }
+    fn look_up(&self, batch: Batch<'_>) {
+        batch.passes(Some(self.view()));
     }
 }
 
@@ -254,57 +282,6 @@ impl Insert for Bloom {
         }
         self.len = self.len.saturating_add(1);
         Ok(())
-    }
-
-    fn insert_batch(&mut self, hashes: &[u64]) -> Result<(), Full> {
-        simd::dispatch(Insertion {
-            words: self.words.make_mut(),
-            k: self.k,
-            hashes,
-        });
-        self.len = self.len.saturating_add(hashes.len() as u64);
-        Ok(())
-    }
-}
-
-#[inline(always)]
-fn set(words: &mut [u64], bit: u64) {
-    words[(bit / 64) as usize] |= 1 << (bit % 64);
-}
-
-/// The array and the hashes to insert into it.
-struct Insertion<'a> {
-    words: &'a mut [u64],
-    k: u32,
-    hashes: &'a [u64],
-}
-
-/// Places between the one that is asked for and the one that is set.
-const ON_THE_WAY: usize = 128;
-
-impl Op for Insertion<'_> {
-    type Out = ();
-
-    /// Which key a place belongs to does not matter: the places of all keys are one stream, and each is set when
-    /// [`ON_THE_WAY`] more have been asked for.
-    #[inline(always)]
-    fn run<B: Bits>(self, _: B) {
-        let Insertion { words, k, hashes } = self;
-        let bits = words.len() as u64 * 64;
-        let mut ring = [0; ON_THE_WAY];
-        let mut asked = 0;
-        for &hash in hashes {
-            for bit in positions(hash, bits, k) {
-                simd::prefetch(words, (bit / 64) as usize);
-                let due = std::mem::replace(&mut ring[asked % ON_THE_WAY], bit);
-                if asked >= ON_THE_WAY {
-                    set(words, due);
-                }
-                asked += 1;
-            }
-        }
-        let left = &ring[..asked.min(ON_THE_WAY)];
-        left.iter().for_each(|&bit| set(words, bit));
     }
 }
 
@@ -393,15 +370,21 @@ impl Kind for Bloom {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bits::mix64;
 
     #[test]
-    fn a_place_is_the_same_however_it_is_found() {
+    fn a_lookup_tests_the_bit_that_an_insertion_sets() {
         for words in [1, 3, 1000] {
             let words = Buf::filled((0..words).map(|i: usize| mix64(i as u64))).unwrap();
             let bits = words.len() as u64 * 64;
-            let table = Table::new(&words).unwrap();
-            sieve::assert_places(&table, |state| fastrange(state, bits).0, 0);
+            let view = View::new(&words, 1);
+            for state in (0..10_000).map(mix64).chain([0, u64::MAX]) {
+                let bit = fastrange(state, bits).0;
+                let expected = (remix(state), bit);
+                assert_eq!(view.place::<false>(state), expected);
+                assert_eq!(view.place::<true>(state), expected);
+                let is_set = words[(bit / 64) as usize] >> (bit % 64) & 1;
+                assert_eq!(view.test(bit), is_set);
+            }
         }
     }
 

@@ -40,14 +40,15 @@
 //!   for the fill.
 
 use crate::bits::mix64;
-use crate::bloom::{positions, sieve};
+use crate::bloom::{View, positions};
 use crate::buf::Buf;
 use crate::config::Config;
 use crate::error::{BuildError, BuildErrorKind, DecodeError, Full, MergeError};
 use crate::filter::{Filter, Insert, Kind, Merge};
 use crate::format::{Decoder, Encoder};
+use crate::lookup::{self, Batch, Passes};
 use crate::math;
-use crate::simd::{self, Table};
+use crate::simd;
 
 /// A Bloom filter whose keys choose the cheaper of two groups of `k` bits. Insert, merge.
 ///
@@ -68,8 +69,6 @@ pub struct TwoChoice {
 
 const MOST_K: u32 = math::MAX_K;
 const MOST_BITS: u64 = 1 << 63;
-/// Keys of a batch whose first groups are looked up before their second ones.
-const CHUNK: usize = 1024;
 
 impl TwoChoice {
     /// How many bits the array has.
@@ -85,6 +84,11 @@ impl TwoChoice {
     /// How many bits are set.
     pub fn ones(&self) -> u64 {
         self.words.iter().map(|w| u64::from(w.count_ones())).sum()
+    }
+
+    #[inline(always)]
+    fn view(&self) -> Groups<'_> {
+        Groups(View::new(&self.words, self.k))
     }
 
     /// How many bits of a group are not set.
@@ -109,12 +113,31 @@ fn probes(group: u64, bits: u64, k: u32) -> impl Iterator<Item = (usize, u64)> {
     positions(group, bits, k).map(|bit| ((bit / 64) as usize, 1 << (bit % 64)))
 }
 
+/// The array, for looking up: a key that is not in by its first group may be by its second.
+#[derive(Clone, Copy)]
+struct Groups<'a>(View<'a>);
+
+impl<'a> Passes for Groups<'a> {
+    type Round = View<'a>;
+
+    #[inline(always)]
+    fn rounds(self) -> usize {
+        2
+    }
+
+    #[inline(always)]
+    fn round(self, number: usize) -> View<'a> {
+        match number {
+            0 => self.0,
+            _ => self.0.salted(0),
+        }
+    }
+}
+
 impl Filter for TwoChoice {
     #[inline(always)]
     fn contains(&self, hash: u64) -> bool {
-        let table = Table::new(&self.words);
-        let is_set = |group| table.is_some_and(|table| sieve::contains(&table, self.k, group));
-        groups(hash).into_iter().any(is_set)
+        lookup::sift(self.view(), hash)
     }
 
     fn len(&self) -> u64 {
@@ -140,27 +163,8 @@ impl Filter for TwoChoice {
         }
     }
 
-    /// The second groups are those of the keys whose first ones are not set.
-    fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
-        let n = hashes.len().min(out.len());
-        let (hashes, out) = (&hashes[..n], &mut out[..n]);
-        let Some(table) = Table::new(&self.words) else {
-            return out.fill(false);
-        };
-        let (mut seconds, mut answers) = ([0; CHUNK], [false; CHUNK]);
-        for (hashes, out) in hashes.chunks(CHUNK).zip(out.chunks_mut(CHUNK)) {
-            sieve::contains_batch(&table, self.k, hashes, out);
-            let mut left = 0;
-            for (&hash, &found) in hashes.iter().zip(&*out) {
-                seconds[left] = groups(hash)[1];
-                left += usize::from(!found);
-            }
-            sieve::contains_batch(&table, self.k, &seconds[..left], &mut answers);
-            let denied = out.iter_mut().filter(|found| !**found);
-            for (found, &answer) in denied.zip(&answers) {
-                *found = answer;
-            }
-        }
+    fn look_up(&self, batch: Batch<'_>) {
+        batch.passes(Some(self.view()));
     }
 }
 

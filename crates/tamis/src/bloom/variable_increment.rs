@@ -48,14 +48,14 @@
 
 use std::ops::RangeInclusive;
 
-use crate::bits::{fastrange, fastrange_by_halves, low_mask};
-use crate::bloom::draws;
-use crate::bloom::sieve::{self, Cells};
+use crate::bits::low_mask;
 use crate::bloom::standard::MOST_K;
+use crate::bloom::{draws, remix, spread};
 use crate::config::{Config, Param};
 use crate::error::{BuildError, BuildErrorKind, DecodeError, Full, MergeError};
 use crate::filter::{Filter, Insert, Kind, Merge, Remove};
 use crate::format::{Decoder, Encoder};
+use crate::lookup::{Batch, Round};
 use crate::math;
 use crate::packed::{Packed, View};
 
@@ -159,6 +159,7 @@ impl VariableIncrement {
         Accepting {
             table: self.table.view(),
             counters: self.counters,
+            k: self.k,
             steps: self.steps,
             step_shift: 64 - self.steps.ilog2(),
             greatest: self.greatest(),
@@ -189,9 +190,11 @@ impl VariableIncrement {
 }
 
 /// The counters, for looking up: one that may hold a key's step lets it through.
+#[derive(Clone, Copy)]
 struct Accepting<'a> {
     table: View<'a>,
     counters: u64,
+    k: u32,
     steps: u64,
     /// What takes the rest of a hash to a number below that of the steps.
     step_shift: u32,
@@ -211,49 +214,37 @@ impl Accepting<'_> {
         let unknown = u64::from(counter == self.greatest);
         alone + with_others + unknown
     }
-
-    /// A counter, and the step that is left of what chose it.
-    #[inline(always)]
-    fn with_step(&self, (counter, rest): (u64, u64)) -> u64 {
-        counter << STEP_BITS | rest >> self.step_shift
-    }
 }
 
-impl Cells for Accepting<'_> {
+impl Round for Accepting<'_> {
     #[inline(always)]
-    fn size_in_bytes(&self) -> usize {
+    fn bytes(self) -> usize {
         self.table.size_in_bytes()
     }
 
     #[inline(always)]
-    fn is_set(&self, x: u64) -> u64 {
-        let (counter, rest) = fastrange(x, self.counters);
-        let step = self.steps + (rest >> self.step_shift);
-        u64::from(self.may_hold(self.table.get(counter), step) != 0)
+    fn probes(self) -> usize {
+        self.k as usize
     }
 
     #[inline(always)]
-    fn place(&self, x: u64) -> u64 {
-        self.with_step(fastrange(x, self.counters))
+    fn start(self, hash: u64) -> u64 {
+        hash
     }
 
     #[inline(always)]
-    fn are_few(&self) -> bool {
-        u32::try_from(self.counters).is_ok()
+    fn place<const MANY: bool>(self, state: u64) -> (u64, u64) {
+        let (counter, rest) = spread::<MANY>(state, self.counters);
+        (remix(state), counter << STEP_BITS | rest >> self.step_shift)
     }
 
     #[inline(always)]
-    fn place_by_halves(&self, x: u64) -> u64 {
-        self.with_step(fastrange_by_halves(x, self.counters as u32))
-    }
-
-    #[inline(always)]
-    fn prefetch(&self, place: u64) {
+    fn prefetch(self, place: u64) {
         self.table.prefetch(place >> STEP_BITS);
     }
 
     #[inline(always)]
-    fn is_set_at(&self, place: u64) -> u64 {
+    fn test(self, place: u64) -> u64 {
         let counter = self.table.get(place >> STEP_BITS);
         let step = self.steps + (place & low_mask(STEP_BITS));
         u64::from(self.may_hold(counter, step) != 0)
@@ -263,10 +254,11 @@ impl Cells for Accepting<'_> {
 impl Filter for VariableIncrement {
     #[inline(always)]
     fn contains(&self, hash: u64) -> bool {
-        // Fewer than half of the absent keys go through a probe: to test two before each branch would be slower.
-        let cells = self.accepting();
+        // Fewer than half of the absent keys go through a probe: to test two before each branch, as
+        // `lookup::sift` does, would be slower.
+        let view = self.accepting();
         for (place, step) in self.probes(hash) {
-            if cells.may_hold(self.table.get(place), step) == 0 {
+            if view.may_hold(self.table.get(place), step) == 0 {
                 return false;
             }
         }
@@ -295,8 +287,8 @@ impl Filter for VariableIncrement {
         }
     }
 
-    fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
-        sieve::contains_batch(&self.accepting(), self.k, hashes, out);
+    fn look_up(&self, batch: Batch<'_>) {
+        batch.passes(Some(self.accepting()));
     }
 }
 
@@ -486,12 +478,20 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_the_same_however_it_is_found() {
+    fn a_lookup_tests_the_counter_and_the_step_of_an_insertion() {
         for steps in [2, 4, 8, 16] {
             let mut filter = VariableIncrement::with_shape(64 * 15, 7, steps, 8).unwrap();
             (0..50).for_each(|key| filter.insert(mix64(key)).unwrap());
-            let counter = |state| fastrange(state, 64 * 15).0;
-            sieve::assert_places(&filter.accepting(), counter, STEP_BITS);
+            let view = filter.accepting();
+            for state in (0..10_000).map(mix64).chain([0, u64::MAX]) {
+                let (counter, step) = filter.probes(state).next().unwrap();
+                let place = counter << STEP_BITS | (step - steps);
+                let expected = (remix(state), place);
+                assert_eq!(view.place::<false>(state), expected);
+                assert_eq!(view.place::<true>(state), expected);
+                let may_hold = filter.may_hold(filter.table.get(counter), step);
+                assert_eq!(view.test(place), u64::from(may_hold));
+            }
         }
     }
 

@@ -60,9 +60,10 @@ use crate::error::{
 };
 use crate::filter::{Count, Filter, Insert, Kind, Merge, Remove};
 use crate::format::{Decoder, Encoder};
+use crate::lookup::{self, Batch, Ring};
 use crate::math;
 use crate::packed::{Packed, View};
-use crate::simd::{self, Probe};
+use crate::simd::Bits;
 
 /// A cuckoo filter: insert, remove, count up to eight, merge.
 ///
@@ -324,27 +325,32 @@ impl Reader<'_> {
     }
 }
 
-impl Probe for Reader<'_> {
-    const PREFETCH_FROM: usize = simd::FAR;
+impl Ring for Reader<'_> {
     /// Both buckets, and the fingerprint.
     type Place = ([u64; 2], u64);
+    type Answer = bool;
 
     #[inline(always)]
-    fn place(&self, hash: u64) -> ([u64; 2], u64) {
+    fn bytes(self) -> usize {
+        self.table.size_in_bytes()
+    }
+
+    #[inline(always)]
+    fn place(self, hash: u64) -> ([u64; 2], u64) {
         let (bucket, fingerprint) = self.first(hash);
         let other = alternate(bucket, fingerprint, self.buckets);
         ([bucket, other], fingerprint)
     }
 
     #[inline(always)]
-    fn prefetch(&self, (buckets, _): ([u64; 2], u64)) {
+    fn prefetch(self, (buckets, _): ([u64; 2], u64)) {
         for bucket in buckets {
             self.table.prefetch(bucket * WAYS);
         }
     }
 
     #[inline(always)]
-    fn probe(&self, ([bucket, other], fingerprint): ([u64; 2], u64)) -> bool {
+    fn probe<B: Bits>(self, _: B, ([bucket, other], fingerprint): ([u64; 2], u64)) -> bool {
         self.matches(bucket, fingerprint) | self.matches(other, fingerprint) != 0
     }
 }
@@ -352,8 +358,7 @@ impl Probe for Reader<'_> {
 impl Filter for Cuckoo {
     #[inline(always)]
     fn contains(&self, hash: u64) -> bool {
-        let reader = self.reader();
-        reader.probe(reader.place(hash))
+        lookup::probe(self.reader(), hash)
     }
 
     fn len(&self) -> u64 {
@@ -402,14 +407,8 @@ impl Filter for Cuckoo {
         }
     }
 
-    fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
-        let n = hashes.len().min(out.len());
-        simd::dispatch(simd::Batch {
-            probe: self.reader(),
-            bytes: self.size_in_bytes(),
-            hashes: &hashes[..n],
-            out: &mut out[..n],
-        });
+    fn look_up(&self, batch: Batch<'_>) {
+        batch.ring(Some(self.reader()));
     }
 }
 

@@ -77,7 +77,7 @@
 //!   something, log log n bits per key.
 
 use crate::bits::mix64;
-use crate::bloom::{Bloom, BloomG};
+use crate::bloom::{Bloom, BloomG, View};
 use crate::buf::Buf;
 use crate::config::{Config, Param};
 use crate::error::{
@@ -85,6 +85,7 @@ use crate::error::{
 };
 use crate::filter::{Filter, Insert, Kind, Merge};
 use crate::format::{Decoder, Encoder};
+use crate::lookup::{Batch, Calls, Passes};
 use crate::math::{self, ScalableSchedule};
 
 /// A list of Bloom filters that grows with its keys and keeps its promised rate. Insert, merge.
@@ -132,6 +133,8 @@ enum Layout {
 struct Slice {
     /// Decides capacity, share and places. Numbers start at 0 and leave none out; merging may repeat one.
     number: u32,
+    /// Keys that it is made for.
+    capacity: u64,
     array: Array,
 }
 
@@ -155,8 +158,6 @@ const ROW: usize = 4;
 /// Bits of a word in the layout [`Layout::BloomG`], and how many of them a key has.
 const WORD_BITS: u32 = 512;
 const G: u32 = 2;
-/// Hashes of a batch that are salted at a time.
-const CHUNK: usize = 512;
 
 impl Layout {
     /// Bits that a slice has a multiple of, and the limits of its k.
@@ -221,10 +222,11 @@ impl Array {
         }
     }
 
-    fn insert(&mut self) -> &mut dyn Insert {
+    #[inline(always)]
+    fn insert(&mut self, hash: u64) -> Result<(), Full> {
         match self {
-            Array::Bloom(filter) => filter,
-            Array::BloomG(filter) => filter,
+            Array::Bloom(filter) => filter.insert(hash),
+            Array::BloomG(filter) => filter.insert(hash),
         }
     }
 
@@ -269,14 +271,32 @@ impl Plan {
 }
 
 impl Slice {
+    fn new(plan: &Plan, number: u32, array: Array) -> Slice {
+        let capacity = plan.capacity(number).unwrap_or(u64::MAX);
+        Slice {
+            number,
+            capacity,
+            array,
+        }
+    }
+
+    #[inline(always)]
+    fn salt(&self) -> u64 {
+        u64::from(self.number).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    }
+
     /// The hash as this slice sees it.
     #[inline(always)]
     fn salted(&self, hash: u64) -> u64 {
-        mix64(hash.wrapping_add(u64::from(self.number).wrapping_mul(0x9E37_79B9_7F4A_7C15)))
+        mix64(hash.wrapping_add(self.salt()))
     }
 
+    #[inline(always)]
     fn keys(&self) -> u64 {
-        self.array.filter().len()
+        match &self.array {
+            Array::Bloom(filter) => filter.len(),
+            Array::BloomG(filter) => filter.len(),
+        }
     }
 
     /// A clone, where [`Clone`] would end the program for want of memory.
@@ -284,14 +304,9 @@ impl Slice {
         let (layout, (words, k)) = (self.array.layout(), self.array.parts());
         Ok(Slice {
             number: self.number,
+            capacity: self.capacity,
             array: Array::from_parts(layout, words.try_clone()?, k, self.keys()),
         })
-    }
-
-    /// How many keys it has yet to take.
-    fn room(&self, plan: &Plan) -> u64 {
-        let most = plan.capacity(self.number).unwrap_or(u64::MAX);
-        most.saturating_sub(self.keys())
     }
 }
 
@@ -331,19 +346,19 @@ impl Scalable {
         if self.slices.try_reserve_exact(1).is_err() {
             return Err(Full::new(FullKind::Memory(row), self.len()));
         }
-        self.slices.push(Slice { number, array });
+        self.slices.push(Slice::new(&self.plan, number, array));
         Ok(())
     }
 
-    /// The slice that takes the next key, and how many it takes before the next is begun.
-    fn open_slice(&mut self) -> Result<(&mut Slice, u64), Full> {
-        let mut room = self.newest().room(&self.plan);
-        if room == 0 {
+    /// The slice that takes the next key.
+    #[inline(always)]
+    fn open_slice(&mut self) -> Result<&mut Slice, Full> {
+        let newest = self.newest();
+        if newest.keys() >= newest.capacity {
             self.grow()?;
-            room = self.newest().room(&self.plan);
         }
         let last = self.slices.len() - 1;
-        Ok((&mut self.slices[last], room))
+        Ok(&mut self.slices[last])
     }
 
     /// For each of the other's slices, which of ours can take it in: as many as fit are united.
@@ -363,6 +378,27 @@ impl Scalable {
             Some(at)
         };
         other.slices.iter().map(find).collect()
+    }
+}
+
+/// Slices of Bloom filters, for looking up: a hash that the newest does not have goes on to the one
+/// before it.
+#[derive(Clone, Copy)]
+struct Slices<'a>(&'a [Slice]);
+
+impl<'a> Passes for Slices<'a> {
+    type Round = View<'a>;
+
+    #[inline(always)]
+    fn rounds(self) -> usize {
+        self.0.len()
+    }
+
+    #[inline(always)]
+    fn round(self, number: usize) -> View<'a> {
+        let slice = &self.0[self.0.len() - 1 - number];
+        let (words, k) = slice.array.parts();
+        View::new(words, k).salted(slice.salt())
     }
 }
 
@@ -391,59 +427,26 @@ impl Filter for Scalable {
         math::any(self.slices.iter().map(|slice| slice.array.filter().fpr()))
     }
 
+    /// Of the newest slice, which has half of the keys and takes the insertions.
     #[inline(always)]
     fn prefetch(&self, hash: u64) {
-        for slice in &self.slices {
-            slice.array.prefetch(slice.salted(hash));
-        }
+        let newest = self.newest();
+        newest.array.prefetch(newest.salted(hash));
     }
 
-    /// Asks one slice after the other, from the newest, for the hashes that none has taken yet.
-    fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
-        let (mut salted, mut found) = ([0; CHUNK], [false; CHUNK]);
-        for (hashes, out) in hashes.chunks(CHUNK).zip(out.chunks_mut(CHUNK)) {
-            let mut open: [usize; CHUNK] = std::array::from_fn(|i| i);
-            let mut left = hashes.len().min(out.len());
-            for slice in self.slices.iter().rev() {
-                for (salted, &at) in salted.iter_mut().zip(&open[..left]) {
-                    *salted = slice.salted(hashes[at]);
-                }
-                let filter = slice.array.filter();
-                filter.contains_batch(&salted[..left], &mut found[..left]);
-                let mut still = 0;
-                for i in 0..left {
-                    let at = open[i];
-                    out[at] = found[i];
-                    open[still] = at;
-                    still += usize::from(!found[i]);
-                }
-                left = still;
-            }
+    fn look_up(&self, batch: Batch<'_>) {
+        match self.plan.layout {
+            Layout::Bloom => batch.passes(Some(Slices(&self.slices))),
+            Layout::BloomG => batch.ring(Some(Calls::<_, false>(self))),
         }
     }
 }
 
 impl Insert for Scalable {
     fn insert(&mut self, hash: u64) -> Result<(), Full> {
-        let (newest, _) = self.open_slice()?;
+        let newest = self.open_slice()?;
         let salted = newest.salted(hash);
-        newest.array.insert().insert(salted)
-    }
-
-    fn insert_batch(&mut self, hashes: &[u64]) -> Result<(), Full> {
-        let mut salted = [0; CHUNK];
-        let mut done = 0;
-        while done < hashes.len() {
-            let (newest, room) = self.open_slice().map_err(|full| full.after(done))?;
-            let now = (hashes.len() - done).min(CHUNK).min(room as usize);
-            for (salted, &hash) in salted[..now].iter_mut().zip(&hashes[done..]) {
-                *salted = newest.salted(hash);
-            }
-            let inserted = newest.array.insert().insert_batch(&salted[..now]);
-            inserted.map_err(|full| full.after(done + full.accepted()))?;
-            done += now;
-        }
-        Ok(())
+        newest.array.insert(salted)
     }
 }
 
@@ -542,13 +545,8 @@ impl Kind for Scalable {
             needed: plan.first as f64 * math::bloom_bits_per_key(plan.share(0)),
             most: MOST_BITS,
         })?;
-        let mut filter = Scalable {
-            plan,
-            slices: vec![Slice {
-                number: 0,
-                array: Array::new(layout, bits, k)?,
-            }],
-        };
+        let slices = vec![Slice::new(&plan, 0, Array::new(layout, bits, k)?)];
+        let mut filter = Scalable { plan, slices };
         filter.insert_batch(hashes)?;
         Ok(filter)
     }
@@ -612,7 +610,7 @@ impl Kind for Scalable {
             }
             let words = input.section("a slice", bits / 64)?;
             let array = Array::from_parts(plan.layout, words, k as u32, keys);
-            slices.push(Slice { number, array });
+            slices.push(Slice::new(&plan, number, array));
         }
         let filter = Scalable { plan, slices };
         if filter.len() != input.len() {

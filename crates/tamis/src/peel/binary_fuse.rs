@@ -73,8 +73,9 @@ use crate::config::{Config, Param};
 use crate::error::{BuildError, DecodeError};
 use crate::filter::{Filter, Kind};
 use crate::format::{Decoder, Encoder};
+use crate::lookup::{self, Batch, EIGHT, Ring};
 use crate::math;
-use crate::simd::{self, Bits, GROUP, Probe, Run, Segments, Table, places};
+use crate::simd::{self, Bits, Run, Segments, Table, places};
 use solve::MOST_KEYS;
 
 /// What a slot holds: `u8`, `u16` or `u32`. Sealed, as [`Word`] is.
@@ -224,18 +225,23 @@ struct Reader<'a, F, const ARITY: usize, const ONE: bool> {
 }
 
 /// A key's first slot, and its salted hash, which has the others and what all must combine to.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Place {
     first: u64,
     hash: u64,
 }
 
-impl<F: Fingerprint, const ARITY: usize, const ONE: bool> Probe for Reader<'_, F, ARITY, ONE> {
-    const PREFETCH_FROM: usize = simd::FAR;
+impl<F: Fingerprint, const ARITY: usize, const ONE: bool> Ring for Reader<'_, F, ARITY, ONE> {
     type Place = Place;
+    type Answer = bool;
 
     #[inline(always)]
-    fn place(&self, hash: u64) -> Place {
+    fn bytes(self) -> usize {
+        size_of_val(self.slots.words())
+    }
+
+    #[inline(always)]
+    fn place(self, hash: u64) -> Place {
         let (salt, start) = if ONE {
             (self.salts.items()[0], 0)
         } else {
@@ -249,31 +255,32 @@ impl<F: Fingerprint, const ARITY: usize, const ONE: bool> Probe for Reader<'_, F
         }
     }
 
-    /// Where vectors multiply words: AVX2 has to put such a product together, and is slower so than one by one.
+    /// By vectors where they multiply words: AVX2 has to put such a product together, and is slower
+    /// so than one by one.
     #[inline(always)]
-    fn places_groups<B: Bits>() -> bool {
+    fn takes_eight<B: Bits>(self) -> bool {
         B::VECTOR
     }
 
     /// A loop in which the compiler finds the vectors.
     #[inline(always)]
-    fn place_group<B: Bits>(&self, _: B, hashes: &[u64; GROUP]) -> [Place; GROUP] {
-        let mut places = [Place { first: 0, hash: 0 }; GROUP];
-        for (place, &hash) in places.iter_mut().zip(hashes) {
+    fn place_eight(self, hashes: [u64; EIGHT]) -> [Place; EIGHT] {
+        let mut places = [Place::default(); EIGHT];
+        for (place, hash) in places.iter_mut().zip(hashes) {
             *place = self.place_by_halves(hash);
         }
         places
     }
 
     #[inline(always)]
-    fn prefetch(&self, place: Place) {
+    fn prefetch(self, place: Place) {
         for slot in self.slots.places(place.first, low(place.hash)) {
             simd::prefetch(self.slots.words(), slot as usize);
         }
     }
 
     #[inline(always)]
-    fn probe(&self, place: Place) -> bool {
+    fn probe<B: Bits>(self, _: B, place: Place) -> bool {
         let found = self.slots.at(place.first, low(place.hash));
         let wanted = fingerprint::<F>(place.hash);
         found.into_iter().fold(wanted, |x, slot| x ^ slot) == F::default()
@@ -281,9 +288,9 @@ impl<F: Fingerprint, const ARITY: usize, const ONE: bool> Probe for Reader<'_, F
 }
 
 impl<F: Fingerprint, const ARITY: usize, const ONE: bool> Reader<'_, F, ARITY, ONE> {
-    /// The same place as [`place`](Probe::place) by the products that vectors have.
+    /// The same place as [`place`](Ring::place) by the products that vectors have.
     #[inline(always)]
-    fn place_by_halves(&self, hash: u64) -> Place {
+    fn place_by_halves(self, hash: u64) -> Place {
         let slots = self.shape.slots() as u32;
         let (salt, start) = if ONE {
             (self.salts.items()[0], 0)
@@ -346,7 +353,7 @@ macro_rules! with_reader {
 impl<F: Fingerprint> Filter for BinaryFuse<F> {
     #[inline(always)]
     fn contains(&self, hash: u64) -> bool {
-        with_reader!(self, reader => reader.probe(reader.place(hash)), false)
+        with_reader!(self, reader => lookup::probe(reader, hash), false)
     }
 
     /// The number of distinct keys.
@@ -371,15 +378,8 @@ impl<F: Fingerprint> Filter for BinaryFuse<F> {
         with_reader!(self, reader => reader.prefetch(reader.place(hash)), ());
     }
 
-    fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
-        let n = hashes.len().min(out.len());
-        let (hashes, out) = (&hashes[..n], &mut out[..n]);
-        let bytes = self.size_in_bytes();
-        with_reader!(
-            self,
-            probe => simd::dispatch(simd::Batch { probe, bytes, hashes, out }),
-            out.fill(false)
-        );
+    fn look_up(&self, batch: Batch<'_>) {
+        with_reader!(self, reader => batch.ring(Some(reader)), batch.none());
     }
 }
 

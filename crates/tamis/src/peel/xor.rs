@@ -52,9 +52,11 @@ use crate::config::{Config, Tally};
 use crate::error::{BuildError, BuildErrorKind, DecodeError};
 use crate::filter::{Filter, Kind};
 use crate::format::{Decoder, Encoder};
+use crate::lookup::{self, Batch, Ring};
 use crate::peel::Fingerprint;
 use crate::peel::binary_fuse::fingerprint;
 use crate::peel::peeler::{self, MOST_SLOTS, Order, STEPS};
+use crate::simd::Bits;
 use crate::{math, simd};
 
 /// A static filter of three blocks; see [`Xor8`], [`Xor16`].
@@ -139,8 +141,16 @@ pub(super) fn check_rate<F: Fingerprint, K: Kind>(fpr: f64) -> Result<(), BuildE
 
 impl<F: Fingerprint> Xor<F> {
     /// The three blocks, one after the other, and where a key's slots lie in them.
+    #[inline(always)]
     pub(super) fn parts(&self) -> (&[F], Blocks) {
         (&self.slots, self.blocks)
+    }
+
+    /// `None` where there are no keys.
+    #[inline(always)]
+    fn reader(&self) -> Option<Reader<'_, F>> {
+        let (slots, blocks) = self.parts();
+        (!slots.is_empty()).then_some(Reader { slots, blocks })
     }
 
     /// The filter of these hashes. Reorders them where some are equal, or an attempt failed.
@@ -207,14 +217,48 @@ fn combined<F: Fingerprint>(slots: &[F], places: [u32; 3], mut sum: F) -> F {
     sum
 }
 
+/// The slots, at least one, for looking up.
+#[derive(Clone, Copy)]
+struct Reader<'a, F> {
+    slots: &'a [F],
+    blocks: Blocks,
+}
+
+impl<F: Fingerprint> Ring for Reader<'_, F> {
+    /// The slots, and the salted hash.
+    type Place = ([u32; 3], u64);
+    type Answer = bool;
+
+    #[inline(always)]
+    fn bytes(self) -> usize {
+        size_of_val(self.slots)
+    }
+
+    #[inline(always)]
+    fn place(self, hash: u64) -> ([u32; 3], u64) {
+        self.blocks.places(hash)
+    }
+
+    #[inline(always)]
+    fn prefetch(self, (places, _): ([u32; 3], u64)) {
+        for place in places {
+            simd::prefetch(self.slots, place as usize);
+        }
+    }
+
+    #[inline(always)]
+    fn probe<B: Bits>(self, _: B, (places, hash): ([u32; 3], u64)) -> bool {
+        combined(self.slots, places, fingerprint::<F>(hash)) == F::default()
+    }
+}
+
 impl<F: Fingerprint> Filter for Xor<F> {
     #[inline(always)]
     fn contains(&self, hash: u64) -> bool {
-        if self.slots.is_empty() {
-            return false;
+        match self.reader() {
+            Some(reader) => lookup::probe(reader, hash),
+            None => false,
         }
-        let (places, hash) = self.blocks.places(hash);
-        combined(&self.slots, places, fingerprint::<F>(hash)) == F::default()
     }
 
     /// The number of distinct keys.
@@ -236,9 +280,13 @@ impl<F: Fingerprint> Filter for Xor<F> {
 
     #[inline(always)]
     fn prefetch(&self, hash: u64) {
-        for place in self.blocks.places(hash).0 {
-            simd::prefetch(&self.slots, place as usize);
+        if let Some(reader) = self.reader() {
+            reader.prefetch(reader.place(hash));
         }
+    }
+
+    fn look_up(&self, batch: Batch<'_>) {
+        batch.ring(self.reader());
     }
 }
 

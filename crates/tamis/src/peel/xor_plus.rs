@@ -44,10 +44,11 @@ use crate::config::Config;
 use crate::error::{BuildError, DecodeError, NoMemory};
 use crate::filter::{Filter, Kind};
 use crate::format::{Decoder, Encoder};
+use crate::lookup::{self, Batch, Leveled, Ring};
 use crate::peel::Fingerprint;
 use crate::peel::binary_fuse::fingerprint;
 use crate::peel::xor::{Blocks, Xor, check_rate};
-use crate::simd::Probe as _;
+use crate::simd::Bits;
 use crate::{math, simd};
 
 /// An xor filter whose last block is stored without its empty slots; see [`XorPlus8`], [`XorPlus16`].
@@ -169,20 +170,26 @@ impl<F: Fingerprint> XorPlus<F> {
     }
 }
 
-/// Lookups to be compiled for the processor's best level: only there is counting ones an instruction.
+/// The filter, for looking up.
+#[derive(Clone, Copy)]
 struct Reader<'a, F: Fingerprint>(&'a XorPlus<F>);
 
-impl<F: Fingerprint> simd::Probe for Reader<'_, F> {
-    const PREFETCH_FROM: usize = simd::FAR;
+impl<F: Fingerprint> Ring for Reader<'_, F> {
     type Place = ([u32; 3], u64);
+    type Answer = bool;
 
     #[inline(always)]
-    fn place(&self, hash: u64) -> ([u32; 3], u64) {
+    fn bytes(self) -> usize {
+        self.0.size_in_bytes()
+    }
+
+    #[inline(always)]
+    fn place(self, hash: u64) -> ([u32; 3], u64) {
         self.0.blocks.places(hash)
     }
 
     #[inline(always)]
-    fn prefetch(&self, ([a, b, c], _): ([u32; 3], u64)) {
+    fn prefetch(self, ([a, b, c], _): ([u32; 3], u64)) {
         simd::prefetch(&self.0.plain, a as usize);
         simd::prefetch(&self.0.plain, b as usize);
         let (start, _) = bit_of(u64::from(c) - 2 * self.0.blocks.length);
@@ -190,37 +197,29 @@ impl<F: Fingerprint> simd::Probe for Reader<'_, F> {
     }
 
     #[inline(always)]
-    fn probe(&self, place: ([u32; 3], u64)) -> bool {
+    fn probe<B: Bits>(self, _: B, place: ([u32; 3], u64)) -> bool {
         self.0.holds(place)
     }
 }
 
-/// One of them. Two words, so that both are handed over in registers.
-struct Lookup<'a, F: Fingerprint>(&'a XorPlus<F>, u64);
-
-impl<F: Fingerprint> simd::Op for Lookup<'_, F> {
-    type Out = bool;
+/// Only at the best level is counting ones an instruction.
+impl<F: Fingerprint> Leveled for XorPlus<F> {
+    type Answer = bool;
 
     #[inline(always)]
-    fn run<B: simd::Bits>(self, _: B) -> bool {
-        self.0.holds(self.0.blocks.places(self.1))
+    fn look_up<B: Bits>(&self, _: B, hash: u64) -> bool {
+        self.holds(self.blocks.places(hash))
     }
 }
 
 impl<F: Fingerprint> Filter for XorPlus<F> {
     #[inline]
     fn contains(&self, hash: u64) -> bool {
-        simd::dispatch(Lookup(self, hash))
+        lookup::single(self, hash)
     }
 
-    fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
-        let n = hashes.len().min(out.len());
-        simd::dispatch(simd::Batch {
-            probe: Reader(self),
-            bytes: self.size_in_bytes(),
-            hashes: &hashes[..n],
-            out: &mut out[..n],
-        });
+    fn look_up(&self, batch: Batch<'_>) {
+        batch.ring(Some(Reader(self)));
     }
 
     /// The number of distinct keys.

@@ -46,9 +46,9 @@ use crate::filter::{Filter, Kind, Map};
 use crate::format::{Decoder, Encoder};
 use crate::key::Key;
 use crate::keyed::Keyed;
+use crate::lookup::{Batch, NEAR, Round};
 use crate::packed::{Packed, View};
 use crate::perfect::function::{self, Function};
-use crate::simd::{self, Bits, Op, PREFETCH_FROM};
 
 /// A filter of a fixed set whose keys have numbers, and values that can be changed; keys can be removed.
 ///
@@ -266,6 +266,7 @@ impl Perfect {
 }
 
 /// The filter of some keys, for looking up.
+#[derive(Clone, Copy)]
 struct Reader<'a> {
     function: function::Reader<'a>,
     entries: View<'a>,
@@ -287,54 +288,46 @@ impl Reader<'_> {
     }
 }
 
-/// Hashes of a pass: enough that what is asked for in one has come when the next reads it, and few enough to stay in the first
-/// cache.
-const PASS: usize = 64;
-
-/// Many lookups, in passes.
-///
-/// Where an entry lies is known when the pilot is there, so that asking for entries alone would wait for pilots. Here nothing
-/// waits: a pass asks for pilots, the next has them and asks for entries, and the last compares.
-struct Lookups<'a> {
-    reader: Reader<'a>,
-    bytes: usize,
-    hashes: &'a [u64],
-    out: &'a mut [bool],
-}
-
-impl Op for Lookups<'_> {
-    type Out = ();
+/// Where an entry lies is known when the pilot is there.
+impl Round for Reader<'_> {
+    const PREFETCH_FROM: usize = NEAR;
 
     #[inline(always)]
-    fn run<B: Bits>(self, _: B) {
-        let Reader {
-            function, entries, ..
-        } = &self.reader;
-        if self.bytes < PREFETCH_FROM {
-            for (answer, &hash) in self.out.iter_mut().zip(self.hashes) {
-                *answer = self.reader.index(function.salted(hash)).is_some();
-            }
-            return;
-        }
-        let (mut salted, mut numbers) = ([0; PASS], [0; PASS]);
-        let chunks = self.hashes.chunks(PASS).zip(self.out.chunks_mut(PASS));
-        for (i, (hashes, out)) in chunks.enumerate() {
-            simd::prefetch_hashes::<PASS>(self.hashes, (i + 2) * PASS);
-            let salted = &mut salted[..hashes.len()];
-            for (salted, &hash) in salted.iter_mut().zip(hashes) {
-                *salted = function.salted(hash);
-            }
-            for &salted in &*salted {
-                function.prefetch(salted);
-            }
-            for (number, &salted) in numbers.iter_mut().zip(&*salted) {
-                *number = function.number(salted);
-                entries.prefetch(*number);
-            }
-            for ((answer, &number), &salted) in out.iter_mut().zip(&numbers).zip(&*salted) {
-                *answer = self.reader.agrees(number, salted);
-            }
-        }
+    fn bytes(self) -> usize {
+        self.function.bytes() + self.entries.size_in_bytes()
+    }
+
+    #[inline(always)]
+    fn probes(self) -> usize {
+        1
+    }
+
+    #[inline(always)]
+    fn start(self, hash: u64) -> u64 {
+        self.function.salted(hash)
+    }
+
+    #[inline(always)]
+    fn prefetch_start(self, salted: u64) {
+        self.function.prefetch(salted);
+    }
+
+    /// The number of the entry, and above it the fingerprint that must stand there: 32 bits each.
+    #[inline(always)]
+    fn place<const MANY: bool>(self, salted: u64) -> (u64, u64) {
+        let number = self.function.number(salted);
+        (salted, number | fingerprint(salted, self.mask) << 32)
+    }
+
+    #[inline(always)]
+    fn prefetch(self, place: u64) {
+        self.entries.prefetch(place & low_mask(32));
+    }
+
+    #[inline(always)]
+    fn test(self, place: u64) -> u64 {
+        let entry = self.entries.word(place & low_mask(32)) & self.mask;
+        u64::from(entry == place >> 32)
     }
 }
 
@@ -397,19 +390,8 @@ impl Filter for Perfect {
         }
     }
 
-    fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
-        let n = hashes.len().min(out.len());
-        let (hashes, out) = (&hashes[..n], &mut out[..n]);
-        let bytes = self.size_in_bytes();
-        match self.reader() {
-            Some(reader) => simd::dispatch(Lookups {
-                reader,
-                bytes,
-                hashes,
-                out,
-            }),
-            None => out.fill(false),
-        }
+    fn look_up(&self, batch: Batch<'_>) {
+        batch.passes(self.reader());
     }
 }
 
@@ -584,7 +566,7 @@ mod tests {
             let config = Config::new(0).fpr(0.004).set("value_bits", value_bits);
             let mut hashes: Vec<u64> = (0..40_000).map(mix64).collect();
             let mut filter = Perfect::build(&config, &mut hashes).unwrap();
-            assert_eq!(filter.size_in_bytes() >= PREFETCH_FROM, value_bits > 0);
+            assert_eq!(filter.size_in_bytes() >= NEAR, value_bits > 0);
             for hash in (0..10_000).map(mix64) {
                 assert!(filter.remove(hash));
             }
@@ -595,7 +577,7 @@ mod tests {
             let expected: Vec<bool> = asked.iter().map(|&hash| filter.contains(hash)).collect();
             let members = expected.iter().step_by(3).filter(|&&is| is).count();
             assert_eq!(members, 10_000);
-            for length in [0, 1, PASS - 1, PASS, PASS + 1, 5 * PASS + 7, asked.len()] {
+            for length in [0, 1, 31, 32, 255, 256, 257, 1287, asked.len()] {
                 // Answers beyond the hashes stay as they are.
                 let mut out = vec![true; length + 1];
                 filter.contains_batch(&asked[..length], &mut out);

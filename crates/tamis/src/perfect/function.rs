@@ -290,6 +290,7 @@ impl Function {
 }
 
 /// A function of some keys, for looking up.
+#[derive(Clone, Copy)]
 pub(super) struct Reader<'a> {
     pilots: Table<'a, u8>,
     /// Not its slice, as other arrays': one lookup in a hundred reads it, and the others have a register more.
@@ -305,7 +306,13 @@ impl Reader<'_> {
         salt_with(self.salt, hash)
     }
 
-    /// Asks for the pilot of a salted hash.
+    /// How much memory the pilots take.
+    #[inline(always)]
+    pub(super) fn bytes(&self) -> usize {
+        self.pilots.items().len()
+    }
+
+    /// Prefetches the pilot of a salted hash.
     #[inline(always)]
     pub(super) fn prefetch(&self, salted: u64) {
         let bucket = self.shape.bucket(salted);

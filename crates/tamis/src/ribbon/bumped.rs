@@ -61,13 +61,15 @@ use crate::config::{Config, Tally};
 use crate::error::{BuildError, BuildErrorKind, DecodeError, NoMemory};
 use crate::filter::{Filter, Kind};
 use crate::format::{Decoder, Encoder};
+use crate::lookup::{Batch, Ring};
 use crate::math;
 use crate::ribbon::groups::Groups;
 use crate::ribbon::{
     BLOCK, Band, Failure, MOST_COLUMNS, MOST_SHARDS, Number, Placed, Rate, Row, Shape, in_order,
 };
-use crate::simd::{self, Bits, COLUMNS, Portable, Probe};
-use lookup::{FULL, Lookup, NARROW, WIDE};
+use crate::simd::ribbon::COLUMNS;
+use crate::simd::{self, Bits};
+use lookup::{FULL, In, NARROW, WIDE};
 
 /// A static filter of any rate; of a million keys 0.4 % above the lower bound at 2⁻⁸, 1.6 % at 1 %.
 ///
@@ -497,17 +499,17 @@ impl Filter for RibbonBumped {
     #[inline]
     fn contains(&self, hash: u64) -> bool {
         match self.layout {
-            FULL => simd::dispatch(Lookup::<FULL>(self, hash)),
-            NARROW => simd::dispatch(Lookup::<NARROW>(self, hash)),
-            _ => simd::dispatch(Lookup::<WIDE>(self, hash)),
+            FULL => simd::dispatch(In::<FULL>(self, hash)),
+            NARROW => simd::dispatch(In::<NARROW>(self, hash)),
+            _ => simd::dispatch(In::<WIDE>(self, hash)),
         }
     }
 
-    fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
+    fn look_up(&self, batch: Batch<'_>) {
         match self.layout {
-            FULL => self.batch::<FULL>(hashes, out),
-            NARROW => self.batch::<NARROW>(hashes, out),
-            _ => self.batch::<WIDE>(hashes, out),
+            FULL => batch.ring(Some(self.view::<FULL>())),
+            NARROW => batch.ring(Some(self.view::<NARROW>())),
+            _ => batch.ring(Some(self.view::<WIDE>())),
         }
     }
 
@@ -536,8 +538,8 @@ impl Filter for RibbonBumped {
     /// Of the first layer only: the others are small.
     #[inline(always)]
     fn prefetch(&self, hash: u64) {
-        let probe = self.probe::<_, NARROW>(Portable);
-        probe.prefetch(probe.place(hash));
+        let view = self.view::<NARROW>();
+        view.prefetch(view.place(hash));
     }
 }
 

@@ -51,8 +51,9 @@ use crate::config::{Config, Param};
 use crate::error::{BuildError, BuildErrorKind, DecodeError};
 use crate::filter::{Filter, Kind};
 use crate::format::{Decoder, Encoder};
+use crate::lookup::{self, Batch};
 use crate::math;
-use crate::ribbon::lookup::{self, Sharded};
+use crate::ribbon::sharded::{self, Sharded};
 use crate::ribbon::solve::{Part, Set, solve_shards};
 use crate::ribbon::{BLOCK, Band, Failure, Rate, Row, Shape, in_order, width};
 use crate::simd::{self, Bits};
@@ -222,11 +223,11 @@ impl Sharded for RibbonHomogeneous {
 impl Filter for RibbonHomogeneous {
     #[inline]
     fn contains(&self, hash: u64) -> bool {
-        lookup::contains(self, hash)
+        lookup::single(self, hash)
     }
 
-    fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
-        lookup::contains_batch(self, hashes, out);
+    fn look_up(&self, batch: Batch<'_>) {
+        sharded::look_up(self, batch);
     }
 
     /// The number of distinct keys.
@@ -262,7 +263,7 @@ impl Filter for RibbonHomogeneous {
 
     #[inline(always)]
     fn prefetch(&self, hash: u64) {
-        lookup::prefetch(self, hash);
+        sharded::prefetch(self, hash);
     }
 }
 

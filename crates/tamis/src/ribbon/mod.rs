@@ -66,8 +66,8 @@
 mod bumped;
 mod groups;
 mod homogeneous;
-mod lookup;
 mod retrieval;
+mod sharded;
 mod solve;
 mod standard;
 #[cfg(test)]
@@ -87,7 +87,8 @@ use crate::config::Config;
 use crate::error::{BuildError, BuildErrorKind, DecodeError, NoMemory};
 use crate::format::{Decoder, Encoder};
 use crate::math;
-use crate::simd::{self, Bits, COLUMNS};
+use crate::simd::ribbon::{COLUMNS, agree};
+use crate::simd::{self, Bits};
 
 /// Slots of a block.
 const BLOCK: u64 = 64;
@@ -111,6 +112,7 @@ const SPREAD: [u64; 3] = [
 /// The coefficients of an equation: as many bits as the ribbon is wide.
 pub(crate) trait Row:
     Copy
+    + Default
     + Eq
     + BitAnd<Output = Self>
     + BitOr<Output = Self>
@@ -329,7 +331,7 @@ impl Shape {
         (shard * self.words() + self.offset(start / BLOCK)) as usize
     }
 
-    /// Asks for the words of a row.
+    /// Prefetches the words of a row.
     #[inline(always)]
     pub(crate) fn prefetch(&self, words: &[u64], first: usize) {
         let all = (self.width as usize / 64 + 1) * self.columns as usize;
@@ -405,8 +407,8 @@ impl Shape {
         };
         let [near, next, third] = blocks::<C>(words, place.first + from, columns, far)?;
         Some(match R::WIDTH {
-            64 => bits.agree([near, third], [masks[0], masks[1]], expected, count),
-            _ => bits.agree([near, next, third], masks, expected, count),
+            64 => agree(bits, [near, third], [masks[0], masks[1]], expected, count),
+            _ => agree(bits, [near, next, third], masks, expected, count),
         })
     }
 
@@ -511,7 +513,7 @@ fn agrees_at_the_end<R: Row>(
 }
 
 /// Where a row's words lie, and what its slots should combine to.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(crate) struct Place<R> {
     first: usize,
     /// In its shard.

@@ -45,11 +45,12 @@ use crate::buf::Buf;
 use crate::build::pairs;
 use crate::build::shards::multiple;
 use crate::error::{BuildError, DecodeError, DecodeErrorKind, NoMemory};
+use crate::lookup::{self, Leveled, Ring};
 use crate::ribbon::bumped::{
     BUCKET, Buckets, MOST_LAYERS, WIDTH, buckets, equation, most_keys, next, slots_for, threshold,
 };
 use crate::ribbon::{BLOCK, MOST_BLOCKS, Rate, Row, Shape};
-use crate::simd;
+use crate::simd::{self, Bits};
 
 /// A fixed map from hashes to values of up to 64 bits, for members only.
 ///
@@ -165,17 +166,12 @@ impl Retrieval {
     /// The value of a hash that was given. Any other is answered with a value that means nothing.
     #[inline]
     pub fn get(&self, hash: u64) -> u64 {
-        simd::dispatch(Lookup(self, hash))
+        lookup::single(self, hash)
     }
 
     /// Looks up many hashes: `out[i]` becomes `get(hashes[i])`, for as many as both slices hold. Faster than single calls.
     pub fn get_batch(&self, hashes: &[u64], out: &mut [u64]) {
-        let n = hashes.len().min(out.len());
-        simd::dispatch(GetBatch {
-            map: self,
-            hashes: &hashes[..n],
-            out: &mut out[..n],
-        });
+        lookup::ring(Reader(self), hashes, out);
     }
 
     /// The number of distinct keys.
@@ -212,7 +208,7 @@ impl Retrieval {
     }
 
     #[inline(always)]
-    fn look_up(&self, hash: u64) -> u64 {
+    fn value(&self, hash: u64) -> u64 {
         let mut multiple = multiple(hash);
         for layer in &self.layers {
             let start = Self::start(layer, multiple);
@@ -379,7 +375,7 @@ impl simd::Op for Fill<'_> {
     type Out = Result<Vec<(u64, u64)>, NoMemory>;
 
     #[inline(always)]
-    fn run<B: simd::Bits>(self, _: B) -> Result<Vec<(u64, u64)>, NoMemory> {
+    fn run<B: Bits>(self, _: B) -> Result<Vec<(u64, u64)>, NoMemory> {
         let shape = self.shape;
         let start = |(multiple, _): (u64, u64)| shape.start(multiple);
         let equation = |(multiple, value)| (equation(multiple).0, value);
@@ -405,54 +401,50 @@ impl simd::Op for Fill<'_> {
     }
 }
 
-/// One hash to look up. Two words, so that both are handed over in registers.
-struct Lookup<'a>(&'a Retrieval, u64);
-
-impl simd::Op for Lookup<'_> {
-    type Out = u64;
+/// Only at the best level is counting ones an instruction.
+impl Leveled for Retrieval {
+    type Answer = u64;
 
     #[inline(always)]
-    fn run<B: simd::Bits>(self, _: B) -> u64 {
-        self.0.look_up(self.1)
+    fn look_up<B: Bits>(&self, _: B, hash: u64) -> u64 {
+        self.value(hash)
     }
 }
 
-/// Many of them: while one is answered, the lines of those to come are on their way.
-struct GetBatch<'a> {
-    map: &'a Retrieval,
-    hashes: &'a [u64],
-    out: &'a mut [u64],
-}
+/// The map, for looking up.
+#[derive(Clone, Copy)]
+struct Reader<'a>(&'a Retrieval);
 
-impl simd::Op for GetBatch<'_> {
-    type Out = ();
+impl Ring for Reader<'_> {
+    type Place = u64;
+    type Answer = u64;
 
     #[inline(always)]
-    fn run<B: simd::Bits>(self, _: B) {
-        let ahead = simd::Ahead::new(self.map.size_in_bytes(), self.hashes);
-        for &hash in ahead.first {
-            self.map.prefetch(hash);
-        }
-        for (i, (&hash, out)) in self.hashes.iter().zip(self.out).enumerate() {
-            if let Some(&next) = ahead.coming.get(i) {
-                self.map.prefetch(next);
-            }
-            *out = self.map.look_up(hash);
-        }
+    fn bytes(self) -> usize {
+        self.0.size_in_bytes()
     }
-}
 
-impl Retrieval {
-    /// Asks for the lines of a hash in the first layer, where nearly all keys are.
     #[inline(always)]
-    fn prefetch(&self, hash: u64) {
-        let Some(layer) = self.layers.first() else {
+    fn place(self, hash: u64) -> u64 {
+        hash
+    }
+
+    /// The lines of a hash in the first layer, where nearly all keys are.
+    #[inline(always)]
+    fn prefetch(self, hash: u64) {
+        let Retrieval { layers, words, .. } = self.0;
+        let Some(layer) = layers.first() else {
             return;
         };
-        let first = self.first(layer, Retrieval::start(layer, multiple(hash)));
-        let last = first + 2 * self.columns as usize - 1;
-        simd::prefetch(&self.words, first);
-        simd::prefetch(&self.words, last);
+        let start = Retrieval::start(layer, multiple(hash));
+        let first = self.0.first(layer, start);
+        simd::prefetch(words, first);
+        simd::prefetch(words, first + 2 * self.0.columns as usize - 1);
+    }
+
+    #[inline(always)]
+    fn probe<B: Bits>(self, _: B, hash: u64) -> u64 {
+        self.0.value(hash)
     }
 }
 

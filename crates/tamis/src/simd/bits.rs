@@ -1,18 +1,14 @@
-//! Instructions on the bits of a word that the compiler does not find by itself: the n-th one, gathering bits, and the
-//! parities of eight words at once.
+//! Instructions on the bits of a word that the compiler does not find by itself: the n-th one, and gathering bits.
 //!
 //! The compiler turns `count_ones` and shifts into BMI instructions where it may use them, but has no idiom for `pdep`
 //! and `pext`. So an operation that wants them takes a [`Bits`]: [`Bmi2`] exists only where the processor has them, and
-//! AVX2 as well, and [`Portable`] answers the same by arithmetic. [`Avx512`] is [`Bmi2`], compares [`Fields`] in a vector and
-//! looks up [`Eight`] keys besides.
-
-use super::parity;
-use super::tinyset::{Answers, Compared, Cut, Eight, Fields, Gap};
+//! AVX2 as well, and [`Portable`] answers the same by arithmetic. Kernels take a [`Bits`] too: they ask it for the proof
+//! that the processor has what they need, and have plain code for where there is none.
 
 /// The instructions of one level.
 pub(crate) trait Bits: Copy {
-    /// Whether vectors compare bytes, multiply words and gather them: [`compare`](Bits::compare) and
-    /// [`look_up`](Bits::look_up) are done in them then. If not, other ways are faster.
+    /// Whether vectors of eight words multiply, shift and gather them lane by lane: then eight keys are placed or looked up
+    /// together where that is written down. If not, one by one is faster.
     const VECTOR: bool = false;
 
     /// The one with number i of a word, alone, counted from 0 at the low end, where `number` is 2^i; 0 if there are not so
@@ -22,35 +18,18 @@ pub(crate) trait Bits: Copy {
     /// The bits of `word` under the ones of `mask`, packed to the low end.
     fn gather(self, word: u64, mask: u64) -> u64;
 
-    /// Compares each field of a block with the first bits of a number, as many as it has.
+    /// The proof that the processor has AVX2 and BMI2, where this level has them.
+    #[cfg(target_arch = "x86_64")]
     #[inline(always)]
-    fn compare<const N: usize>(self, block: &[u8; N], fields: Fields, number: u64) -> Compared {
-        fields.compare(block, number)
+    fn avx2(self) -> Option<Bmi2> {
+        None
     }
 
-    /// Looks for eight keys in blocks of chains, as far as that is done in vectors.
+    /// The proof that the processor has all that [`Level::V4`](super::Level::V4) names, where this level has it.
+    #[cfg(target_arch = "x86_64")]
     #[inline(always)]
-    fn look_up(self, _blocks: &[[u8; 64]], _keys: &Eight, _cut: &Cut) -> Answers {
-        Eight::unsure()
-    }
-
-    /// Rewrites a block so that one more field is in it.
-    #[inline(always)]
-    fn open<const N: usize>(self, block: &mut [u8; N], gap: Gap<'_>) {
-        gap.open(block, |word, mask| self.gather(word, mask));
-    }
-
-    /// Whether the words of N blocks, under their masks and put together, have the parities that the bits of `expected`
-    /// say in the first `count` columns.
-    #[inline(always)]
-    fn agree<const N: usize, const C: usize>(
-        self,
-        blocks: [&[u64; C]; N],
-        masks: [u64; N],
-        expected: u32,
-        count: usize,
-    ) -> bool {
-        parity::agree(blocks, masks, expected, count)
+    fn avx512(self) -> Option<Avx512> {
+        None
     }
 }
 
@@ -95,7 +74,7 @@ impl Bits for Portable {
     }
 }
 
-/// The ways that AVX-512 goes, on any processor, for tests: its fields are compared one by one.
+/// The ways that AVX-512 goes, on any processor, for tests.
 #[cfg(test)]
 #[derive(Clone, Copy)]
 pub(crate) struct AsVector;
@@ -134,21 +113,8 @@ impl Bits for Bmi2 {
     }
 
     #[inline(always)]
-    fn open<const N: usize>(self, block: &mut [u8; N], gap: Gap<'_>) {
-        // SAFETY: a `Bmi2` is only made at `Level::V3` and above, which have AVX2.
-        unsafe { gap.open_avx2(block) }
-    }
-
-    #[inline(always)]
-    fn agree<const N: usize, const C: usize>(
-        self,
-        blocks: [&[u64; C]; N],
-        masks: [u64; N],
-        expected: u32,
-        count: usize,
-    ) -> bool {
-        // SAFETY: a `Bmi2` is only made where the processor has AVX2, too.
-        unsafe { parity::agree_avx2(blocks, masks, expected, count) }
+    fn avx2(self) -> Option<Bmi2> {
+        Some(self)
     }
 }
 
@@ -172,31 +138,13 @@ impl Bits for Avx512 {
     }
 
     #[inline(always)]
-    fn open<const N: usize>(self, block: &mut [u8; N], gap: Gap<'_>) {
-        Bmi2(()).open(block, gap);
+    fn avx2(self) -> Option<Bmi2> {
+        Some(Bmi2(()))
     }
 
     #[inline(always)]
-    fn look_up(self, blocks: &[[u8; 64]], keys: &Eight, cut: &Cut) -> Answers {
-        // SAFETY: an `Avx512` is only made where the processor has all that `Level::V4` names.
-        unsafe { keys.look_up_avx512(blocks, cut) }
-    }
-
-    #[inline(always)]
-    fn compare<const N: usize>(self, block: &[u8; N], fields: Fields, number: u64) -> Compared {
-        // SAFETY: an `Avx512` is only made where the processor has AVX-512F, BW and VBMI.
-        unsafe { fields.compare_avx512(block, number) }
-    }
-
-    #[inline(always)]
-    fn agree<const N: usize, const C: usize>(
-        self,
-        blocks: [&[u64; C]; N],
-        masks: [u64; N],
-        expected: u32,
-        count: usize,
-    ) -> bool {
-        Bmi2(()).agree(blocks, masks, expected, count)
+    fn avx512(self) -> Option<Avx512> {
+        Some(self)
     }
 }
 

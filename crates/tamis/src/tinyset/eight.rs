@@ -1,20 +1,14 @@
-//! Lookups of many keys in blocks of the default shape and size: eight at a time where the processor has vectors for it.
-//!
-//! ```text
-//!  hashes   │ 0 … 7 │ 8 … 15 │ …          │ 64 … 71 │ …
-//!             └ looked up by a vector         └ placed, and their lines asked for
-//! ```
+//! Lookups of eight keys at once, in blocks of the default shape and size, where the processor has
+//! vectors for it.
 
 use super::fast::Default as Usual;
-use crate::bits::{fastrange, fastrange_by_halves};
-use crate::simd::{self, Bits, Cut, Eight, Op};
+use crate::bits::fastrange_by_halves;
+use crate::lookup::EIGHT;
+use crate::simd::tinyset::{Cut, Eight};
+use crate::simd::{self, Bits, Op};
 
 /// Bytes of a block.
-const BLOCK: usize = 64;
-/// Keys of a vector.
-const LANES: usize = 8;
-/// Vectors whose lines are on their way.
-const GROUPS: usize = simd::AHEAD / LANES;
+pub(super) const BLOCK: usize = 64;
 
 /// How blocks are cut, for vectors.
 const fn cut<const REMOVABLE: bool>() -> Cut {
@@ -33,62 +27,34 @@ const fn cut<const REMOVABLE: bool>() -> Cut {
 
 static CUTS: [Cut; 2] = [cut::<false>(), cut::<true>()];
 
-/// Whether blocks of so many bytes, and so many of them, are looked up here.
-pub(super) fn suits(block: u32, blocks: u64) -> bool {
-    block as usize == BLOCK && u32::try_from(blocks).is_ok()
-}
-
-/// Looks up as many hashes as there are answers to write.
+/// Looks up eight hashes among fewer than 2³² blocks.
 #[inline(always)]
 pub(super) fn look_up<B: Bits, const REMOVABLE: bool>(
     bits: B,
     blocks: &[[u8; BLOCK]],
-    hashes: &[u64],
-    out: &mut [bool],
-) {
-    let (groups, few) = hashes.as_chunks::<LANES>();
-    let (answers, last) = out.as_chunks_mut::<LANES>();
-    let mut ring = [Eight::default(); GROUPS];
-    for (slot, hashes) in ring.iter_mut().zip(groups) {
-        *slot = place(blocks, hashes);
+    hashes: [u64; EIGHT],
+) -> [bool; EIGHT] {
+    let keys = place(blocks.len() as u32, hashes);
+    let answers = keys.look_up(bits, blocks, &CUTS[usize::from(REMOVABLE)]);
+    let mut out = [false; EIGHT];
+    for (lane, out) in out.iter_mut().enumerate() {
+        *out = answers.found >> lane & 1 == 1;
     }
-    for &hash in few {
-        let block = fastrange(hash, blocks.len() as u64).0;
-        simd::prefetch_near(blocks, block as usize);
+    let mut unsure = answers.unsure;
+    while unsure != 0 {
+        let lane = unsure.trailing_zeros() as usize;
+        out[lane] = simd::dispatch(One::<REMOVABLE>(blocks, hashes[lane]));
+        unsure &= unsure - 1;
     }
-    let cut = &CUTS[usize::from(REMOVABLE)];
-    for (i, out) in answers.iter_mut().enumerate() {
-        simd::prefetch(groups, i + GROUPS + simd::HASHES_AHEAD / LANES);
-        let slot = &mut ring[i % GROUPS];
-        let keys = *slot;
-        if let Some(hashes) = groups.get(i + GROUPS) {
-            *slot = place(blocks, hashes);
-        }
-        let answers = bits.look_up(blocks, &keys, cut);
-        *out = std::array::from_fn(|lane| answers.found >> lane & 1 == 1);
-        let mut unsure = answers.unsure;
-        while unsure != 0 {
-            let lane = unsure.trailing_zeros() as usize;
-            out[lane] = simd::dispatch(One::<REMOVABLE>(blocks, groups[i][lane]));
-            unsure &= unsure - 1;
-        }
-    }
-    for (&hash, out) in few.iter().zip(last) {
-        *out = simd::dispatch(One::<REMOVABLE>(blocks, hash));
-    }
+    out
 }
 
-/// Finds where eight keys are, and asks for their lines: [`fastrange`] for fewer than 2³² blocks, in halves that vectors
-/// multiply.
+/// Finds where eight keys are, by products that vectors have.
 #[inline(always)]
-fn place(blocks: &[[u8; BLOCK]], hashes: &[u64; LANES]) -> Eight {
+fn place(blocks: u32, hashes: [u64; EIGHT]) -> Eight {
     let mut keys = Eight::default();
     for (lane, &hash) in hashes.iter().enumerate() {
-        let (block, rest) = fastrange_by_halves(hash, blocks.len() as u32);
-        (keys.block[lane], keys.rest[lane]) = (block, rest);
-    }
-    for block in keys.block {
-        simd::prefetch(blocks, block as usize);
+        (keys.block[lane], keys.rest[lane]) = fastrange_by_halves(hash, blocks);
     }
     keys
 }
@@ -110,7 +76,7 @@ impl<const REMOVABLE: bool> Op for One<'_, REMOVABLE> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bits::mix64;
+    use crate::bits::{fastrange, mix64};
     use crate::simd::{Portable, dispatch};
 
     struct LookUp<'a, const REMOVABLE: bool>(&'a [[u8; BLOCK]], &'a [u64]);
@@ -118,8 +84,14 @@ mod tests {
         type Out = Vec<bool>;
         #[inline(always)]
         fn run<B: Bits>(self, bits: B) -> Vec<bool> {
-            let mut out = vec![false; self.1.len()];
-            look_up::<B, REMOVABLE>(bits, self.0, self.1, &mut out);
+            let (groups, rest) = self.1.as_chunks::<EIGHT>();
+            let mut last = [0; EIGHT];
+            last[..rest.len()].copy_from_slice(rest);
+            let groups = groups.iter().chain([&last]);
+            let mut out: Vec<bool> = groups
+                .flat_map(|&group| look_up::<B, REMOVABLE>(bits, self.0, group))
+                .collect();
+            out.truncate(self.1.len());
             out
         }
     }
@@ -230,21 +202,6 @@ mod tests {
         random_images_agree::<true>();
     }
 
-    #[test]
-    fn the_first_and_the_last_of_few_keys_have_their_answers() {
-        let blocks = vec![[0; BLOCK]; 3];
-        let shape = Usual::<BLOCK, false>::SHAPE;
-        for len in 0..200usize {
-            let hashes: Vec<u64> = (0..len as u64).map(mix64).collect();
-            let mut blocks = blocks.clone();
-            for &hash in [hashes.first(), hashes.last()].into_iter().flatten() {
-                let (block, chain, rest) = Usual::<BLOCK, false>::place(hash, 3);
-                blocks[block] = shape.inserted(&blocks[block], chain, rest).expect("room");
-            }
-            assert!(agree::<false>(&blocks, &hashes, &format!("{len} keys")) >= len.min(2));
-        }
-    }
-
     /// What vectors leave to others, of a filter at its load.
     struct Unsure<'a>(&'a [[u8; BLOCK]], &'a [u64]);
     impl Op for Unsure<'_> {
@@ -253,7 +210,8 @@ mod tests {
         fn run<B: Bits>(self, bits: B) -> Option<u32> {
             let groups = self.1.as_chunks().0.iter();
             let unsure = groups.map(|hashes| {
-                let answers = bits.look_up(self.0, &place(self.0, hashes), &CUTS[0]);
+                let keys = place(self.0.len() as u32, *hashes);
+                let answers = keys.look_up(bits, self.0, &CUTS[0]);
                 assert_eq!(answers.found & answers.unsure, 0);
                 answers.unsure.count_ones()
             });
@@ -274,10 +232,10 @@ mod tests {
             }
             match dispatch(Unsure(&blocks, &hashes)) {
                 Some(unsure) => assert!(u64::from(unsure) < 3 * load, "{unsure} at {load}"),
-                None => assert_eq!(
-                    Portable.look_up(&blocks, &Eight::default(), &CUTS[0]),
-                    Eight::unsure()
-                ),
+                None => {
+                    let answers = Eight::default().look_up(Portable, &blocks, &CUTS[0]);
+                    assert_eq!((answers.found, answers.unsure), (0, u8::MAX));
+                }
             }
         }
     }
@@ -285,7 +243,6 @@ mod tests {
     #[test]
     fn places_are_those_of_single_lookups() {
         for number in [1usize, 2, 3, 1000, 65_537] {
-            let blocks = vec![[0; BLOCK]; number];
             let ends = [
                 0,
                 1,
@@ -297,7 +254,7 @@ mod tests {
                 7,
             ];
             for hashes in [ends, std::array::from_fn(|i| mix64(i as u64))] {
-                let keys = place(&blocks, &hashes);
+                let keys = place(number as u32, hashes);
                 for (lane, &hash) in hashes.iter().enumerate() {
                     let expected = fastrange(hash, number as u64);
                     assert_eq!((keys.block[lane], keys.rest[lane]), expected);

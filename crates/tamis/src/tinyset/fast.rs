@@ -12,7 +12,8 @@
 
 use super::block::{CAP, Layout, Shape, prefix, widths};
 use crate::bits::{fastrange, low_mask};
-use crate::simd::{Bits, Fields, Gap, Portable};
+use crate::simd::tinyset::{Fields, Gap};
+use crate::simd::{Bits, Portable};
 
 /// The default shape for a block size, with its tables.
 pub(super) struct Default<const N: usize, const REMOVABLE: bool>;
@@ -179,7 +180,7 @@ impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
         }
         if B::VECTOR {
             let fields = found.chain::<N, REMOVABLE>(short, longer, len);
-            return bits.compare(block, fields, remainder).equal != 0;
+            return fields.compare(bits, block, remainder).equal != 0;
         }
         // All slots of the chain at once: a field that is 0 after the xor borrows through its top bit. The lowest such
         // field is never marked wrongly, so there is a mark if and only if there is a match.
@@ -321,7 +322,7 @@ impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
             width,
             value: prefix(remainder, width as u32),
         };
-        bits.open(block, gap);
+        gap.open(bits, block);
         Some(())
     }
 
@@ -337,7 +338,7 @@ impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
         let [short, longer] = Self::WIDTHS[found.slots as u8 as usize].map(u64::from);
         if B::VECTOR && len <= Fields::MOST {
             let fields = found.chain::<N, REMOVABLE>(short, longer, len);
-            let below = bits.compare(block, fields, remainder).below;
+            let below = fields.compare(bits, block, remainder).below;
             return found.start + u64::from(below.trailing_ones());
         }
         let (mut at, end, wanted) = (found.start, found.start + len, !remainder);

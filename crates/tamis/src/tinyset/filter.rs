@@ -104,8 +104,9 @@ use crate::error::{
 };
 use crate::filter::{Count, Filter, Insert, Kind, Merge, Remove};
 use crate::format::{Decoder, Encoder};
+use crate::lookup::{self, Batch, EIGHT, Fill, NEAR, Ring};
 use crate::math;
-use crate::simd::{self, Bits, Op, Probe as _};
+use crate::simd::{self, Bits, Op};
 
 use std::any::Any;
 
@@ -236,12 +237,12 @@ impl<const REMOVABLE: bool> TinySetOf<REMOVABLE> {
     }
 
     #[inline(never)]
-    fn insert_any(&mut self, hash: u64) -> bool {
+    fn insert_any(&mut self, hash: u64) -> Result<(), Refused> {
         let filter = self;
         sized!(filter.block, N => if filter.is_usual() {
-            simd::dispatch(Insertion::<_, N, true> { filter, hash })
+            lookup::insert(Writer::<_, N, true>(filter), hash)
         } else {
-            simd::dispatch(Insertion::<_, N, false> { filter, hash })
+            lookup::insert(Writer::<_, N, false>(filter), hash)
         })
     }
 
@@ -251,12 +252,8 @@ impl<const REMOVABLE: bool> TinySetOf<REMOVABLE> {
     }
 
     #[inline(always)]
-    fn reader<B: Bits, const N: usize, const USUAL: bool>(
-        &self,
-        bits: B,
-    ) -> Reader<'_, B, N, REMOVABLE, USUAL> {
+    fn reader<const N: usize, const USUAL: bool>(&self) -> Reader<'_, N, REMOVABLE, USUAL> {
         Reader {
-            bits,
             blocks: self.cells(),
             shape: self.shape(),
         }
@@ -264,27 +261,6 @@ impl<const REMOVABLE: bool> TinySetOf<REMOVABLE> {
 
     fn place(&self, hash: u64) -> (usize, u32, u64) {
         place(hash, self.blocks, self.chains)
-    }
-
-    #[inline(always)]
-    fn insert_all<B: Bits, const N: usize, const USUAL: bool>(
-        &mut self,
-        bits: B,
-        hashes: &[u64],
-    ) -> Result<(), Full> {
-        let ahead = simd::Ahead::new(self.size_in_bytes(), hashes);
-        for &hash in ahead.first {
-            prefetch(self.cells::<N>(), hash);
-        }
-        for (i, &hash) in hashes.iter().enumerate() {
-            if let Some(&next) = ahead.coming.get(i) {
-                prefetch(self.cells::<N>(), next);
-            }
-            if !self.insert_one::<B, N, USUAL>(bits, hash) {
-                return Err(self.refusal(hash).after(i));
-            }
-        }
-        Ok(())
     }
 
     #[inline(always)]
@@ -448,38 +424,56 @@ fn place(hash: u64, blocks: u64, chains: u32) -> (usize, u32, u64) {
 
 /// The blocks of a filter for looking up, of the usual shape or any.
 #[derive(Clone, Copy)]
-struct Reader<'a, B: Bits, const N: usize, const REMOVABLE: bool, const USUAL: bool> {
-    bits: B,
+struct Reader<'a, const N: usize, const REMOVABLE: bool, const USUAL: bool> {
     blocks: &'a [[u8; N]],
     shape: Shape<N>,
 }
 
-impl<B: Bits, const N: usize, const REMOVABLE: bool, const USUAL: bool> simd::Probe
-    for Reader<'_, B, N, REMOVABLE, USUAL>
+impl<const N: usize, const REMOVABLE: bool, const USUAL: bool> Ring
+    for Reader<'_, N, REMOVABLE, USUAL>
 {
+    const PREFETCH_FROM: usize = NEAR;
     type Place = u64;
+    type Answer = bool;
 
     #[inline(always)]
-    fn place(&self, hash: u64) -> u64 {
+    fn bytes(self) -> usize {
+        size_of_val(self.blocks)
+    }
+
+    #[inline(always)]
+    fn place(self, hash: u64) -> u64 {
         hash
     }
 
     #[inline(always)]
-    fn prefetch(&self, hash: u64) {
+    fn prefetch(self, hash: u64) {
         prefetch(self.blocks, hash);
     }
 
     #[inline(always)]
-    fn probe(&self, hash: u64) -> bool {
+    fn probe<B: Bits>(self, bits: B, hash: u64) -> bool {
         let number = self.blocks.len() as u64;
         if USUAL {
             let (block, chain, remainder) = Usual::<N, REMOVABLE>::place(hash, number);
-            Usual::<N, REMOVABLE>::contains(self.bits, &self.blocks[block], chain, remainder)
+            Usual::<N, REMOVABLE>::contains(bits, &self.blocks[block], chain, remainder)
         } else {
             let (block, chain, remainder) = place(hash, number, self.shape.chains);
             let block = &self.blocks[block];
-            self.shape.contains(self.bits, block, chain, remainder)
+            self.shape.contains(bits, block, chain, remainder)
         }
+    }
+
+    /// By a vector, where blocks are of the default shape and size.
+    #[inline(always)]
+    fn takes_eight<B: Bits>(self) -> bool {
+        B::VECTOR && USUAL && N == eight::BLOCK && u32::try_from(self.blocks.len()).is_ok()
+    }
+
+    #[inline(always)]
+    fn probe_eight<B: Bits>(self, bits: B, hashes: [u64; EIGHT]) -> [bool; EIGHT] {
+        let blocks = self.blocks.as_flattened().as_chunks().0;
+        eight::look_up::<B, REMOVABLE>(bits, blocks, hashes)
     }
 }
 
@@ -504,34 +498,7 @@ impl<const REMOVABLE: bool, const N: usize, const USUAL: bool> Op
 
     #[inline(always)]
     fn run<B: Bits>(self, bits: B) -> bool {
-        self.filter.reader::<B, N, USUAL>(bits).probe(self.hash)
-    }
-}
-
-struct Lookups<'a, const REMOVABLE: bool, const USUAL: bool> {
-    filter: &'a TinySetOf<REMOVABLE>,
-    hashes: &'a [u64],
-    out: &'a mut [bool],
-}
-
-impl<const REMOVABLE: bool, const USUAL: bool> Op for Lookups<'_, REMOVABLE, USUAL> {
-    type Out = ();
-
-    #[inline(always)]
-    fn run<B: Bits>(self, bits: B) {
-        let Lookups {
-            filter,
-            hashes,
-            out,
-        } = self;
-        if B::VECTOR && USUAL && eight::suits(filter.block, filter.blocks) {
-            return eight::look_up::<B, REMOVABLE>(bits, filter.cells(), hashes, out);
-        }
-        let bytes = filter.size_in_bytes();
-        sized!(filter.block, N => {
-            let reader = filter.reader::<B, N, USUAL>(bits);
-            simd::probe_all(&reader, bits, bytes, hashes, out);
-        });
+        self.filter.reader::<N, USUAL>().probe(bits, self.hash)
     }
 }
 
@@ -569,76 +536,62 @@ impl<const REMOVABLE: bool> Filter for TinySetOf<REMOVABLE> {
         sized!(self.block, N => prefetch(self.cells::<N>(), hash));
     }
 
-    fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
-        let n = hashes.len().min(out.len());
-        let (hashes, out) = (&hashes[..n], &mut out[..n]);
-        let filter = self;
-        if self.is_usual() {
-            simd::dispatch(Lookups::<_, true> {
-                filter,
-                hashes,
-                out,
-            });
+    fn look_up(&self, batch: Batch<'_>) {
+        sized!(self.block, N => if self.is_usual() {
+            batch.ring(Some(self.reader::<N, true>()));
         } else {
-            simd::dispatch(Lookups::<_, false> {
-                filter,
-                hashes,
-                out,
-            });
-        }
+            batch.ring(Some(self.reader::<N, false>()));
+        });
     }
 }
 
 impl<const REMOVABLE: bool> Insert for TinySetOf<REMOVABLE> {
     #[inline]
     fn insert(&mut self, hash: u64) -> Result<(), Full> {
-        let went_in = if self.is_default() {
-            let filter = &mut *self;
-            simd::dispatch(Insertion::<_, 64, true> { filter, hash })
+        let inserted = if self.is_default() {
+            lookup::insert(Writer::<_, 64, true>(self), hash)
         } else {
             self.insert_any(hash)
         };
-        went_in.then_some(()).ok_or_else(|| self.refusal(hash))
+        inserted.map_err(|Refused| self.refusal(hash))
     }
 
     fn insert_batch(&mut self, hashes: &[u64]) -> Result<(), Full> {
-        let filter = self;
-        if filter.is_usual() {
-            simd::dispatch(Insertions::<_, true> { filter, hashes })
+        let inserted = sized!(self.block, N => if self.is_usual() {
+            lookup::insert_batch(Writer::<_, N, true>(self), hashes)
         } else {
-            simd::dispatch(Insertions::<_, false> { filter, hashes })
-        }
+            lookup::insert_batch(Writer::<_, N, false>(self), hashes)
+        });
+        inserted.map_err(|(accepted, Refused)| self.refusal(hashes[accepted]).after(accepted))
     }
 }
 
-struct Insertion<'a, const REMOVABLE: bool, const N: usize, const USUAL: bool> {
-    filter: &'a mut TinySetOf<REMOVABLE>,
-    hash: u64,
-}
+/// A block took no more; why is told by [`TinySetOf::refusal`].
+struct Refused;
 
-impl<const REMOVABLE: bool, const N: usize, const USUAL: bool> Op
-    for Insertion<'_, REMOVABLE, N, USUAL>
+/// A filter for inserting, of the usual shape or any.
+struct Writer<'a, F, const N: usize, const USUAL: bool>(&'a mut F);
+
+impl<const REMOVABLE: bool, const N: usize, const USUAL: bool> Fill
+    for Writer<'_, TinySetOf<REMOVABLE>, N, USUAL>
 {
-    type Out = bool;
+    const PREFETCH_FROM: usize = NEAR;
+    type Refusal = Refused;
 
     #[inline(always)]
-    fn run<B: Bits>(self, bits: B) -> bool {
-        self.filter.insert_one::<B, N, USUAL>(bits, self.hash)
+    fn bytes(&self) -> usize {
+        self.0.size_in_bytes()
     }
-}
-
-struct Insertions<'a, const REMOVABLE: bool, const USUAL: bool> {
-    filter: &'a mut TinySetOf<REMOVABLE>,
-    hashes: &'a [u64],
-}
-
-impl<const REMOVABLE: bool, const USUAL: bool> Op for Insertions<'_, REMOVABLE, USUAL> {
-    type Out = Result<(), Full>;
 
     #[inline(always)]
-    fn run<B: Bits>(self, bits: B) -> Result<(), Full> {
-        let Insertions { filter, hashes } = self;
-        sized!(filter.block, N => filter.insert_all::<B, N, USUAL>(bits, hashes))
+    fn fetch(&self, hash: u64) {
+        prefetch(self.0.cells::<N>(), hash);
+    }
+
+    #[inline(always)]
+    fn fill<B: Bits>(&mut self, bits: B, hash: u64) -> Result<(), Refused> {
+        let went_in = self.0.insert_one::<B, N, USUAL>(bits, hash);
+        went_in.then_some(()).ok_or(Refused)
     }
 }
 

@@ -20,6 +20,7 @@ use crate::config::{Config, Param};
 use crate::error::{BuildError, DecodeError, Full, MergeError};
 use crate::filter::{Count, Filter, Insert, Kind, Merge};
 use crate::format::{Decoder, Encoder};
+use crate::lookup::Batch;
 
 /// The spectral Bloom filter with minimal increase: insert, count, merge. Counts are never too low, and seldom too high.
 ///
@@ -84,8 +85,8 @@ impl Filter for SpectralMinimal {
         self.counters.prefetch(hash);
     }
 
-    fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
-        self.counters.hold(hashes, out);
+    fn look_up(&self, batch: Batch<'_>) {
+        self.counters.look_up(batch);
     }
 }
 

@@ -26,6 +26,7 @@ use crate::config::{Config, Param};
 use crate::error::{BuildError, DecodeError, Full};
 use crate::filter::{Filter, Insert, Kind, Remove};
 use crate::format::{Decoder, Encoder};
+use crate::lookup::Batch;
 
 /// The spectral Bloom filter with recurring minimum: insert, remove, estimate. Estimates may be too low.
 ///
@@ -120,8 +121,8 @@ impl Filter for SpectralRecurring {
         self.first.prefetch(hash);
     }
 
-    fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
-        self.first.hold(hashes, out);
+    fn look_up(&self, batch: Batch<'_>) {
+        self.first.look_up(batch);
     }
 }
 

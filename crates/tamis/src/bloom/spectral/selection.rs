@@ -10,6 +10,7 @@ use crate::config::{Config, Param};
 use crate::error::{BuildError, DecodeError, Full, MergeError};
 use crate::filter::{Count, Filter, Insert, Kind, Merge, Remove};
 use crate::format::{Decoder, Encoder};
+use crate::lookup::Batch;
 
 /// The spectral Bloom filter with minimum selection: insert, remove, count, merge. Counts are never too low.
 ///
@@ -76,8 +77,8 @@ impl Filter for Spectral {
         self.counters.prefetch(hash);
     }
 
-    fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
-        self.counters.hold(hashes, out);
+    fn look_up(&self, batch: Batch<'_>) {
+        self.counters.look_up(batch);
     }
 }
 

@@ -328,12 +328,11 @@ fn batches_of_a_large_filter_answer_as_single_lookups_do() {
             let expected: Vec<bool> = asked.iter().map(|&hash| filter.contains(hash)).collect();
             let [mut out, mut one_by_one, mut in_groups] = [0; 3].map(|_| vec![false; len]);
             filter.contains_batch(asked, &mut out);
-            let bytes = filter.size_in_bytes();
             with_reader!(
                 &filter,
                 reader => {
-                    simd::probe_all(&reader, Portable, bytes, asked, &mut one_by_one);
-                    simd::probe_all(&reader, AsVector, bytes, asked, &mut in_groups);
+                    lookup::drive_ring(reader, Portable, asked, &mut one_by_one);
+                    lookup::drive_ring(reader, AsVector, asked, &mut in_groups);
                 },
                 panic!("the filter has keys")
             );

@@ -3,9 +3,10 @@
 use super::{BUCKET, Layer, RibbonBumped, equation, next, threshold};
 use crate::bits::fastrange;
 use crate::build::shards::multiple;
-use crate::filter::Filter;
+use crate::lookup::Ring;
 use crate::ribbon::{BLOCK, Place, Shape};
-use crate::simd::{self, Bits, COLUMNS, Portable, Probe};
+use crate::simd::ribbon::COLUMNS;
+use crate::simd::{self, Bits, Portable};
 
 /// Eight columns in every block of the first layer: a block is a line, and what to compare is known beforehand.
 pub(super) const FULL: u8 = 0;
@@ -17,14 +18,13 @@ pub(super) const WIDE: u8 = 2;
 impl Layer {
     /// Its reader; the layout must be true of it.
     #[inline(always)]
-    pub(super) fn reader<B: Bits, const LAYOUT: u8>(&self, bits: B) -> Reader<'_, B, LAYOUT> {
+    pub(super) fn reader<const LAYOUT: u8>(&self) -> Reader<'_, LAYOUT> {
         let mut shape = self.shape;
         if LAYOUT == FULL {
             // What the compiler needs to know.
             (shape.columns, shape.short) = (COLUMNS as u32, 0);
         }
         Reader {
-            bits,
             shape,
             starts: self.starts,
             words: &self.words,
@@ -37,7 +37,7 @@ impl Layer {
     #[cold]
     #[inline(never)]
     fn agrees_at_the_end(&self, multiple: u64) -> bool {
-        let at = self.reader::<_, WIDE>(Portable).at(multiple);
+        let at = self.reader::<WIDE>().at(multiple);
         self.shape
             .agrees::<_, _, true>(Portable, &self.words, at.place())
     }
@@ -45,20 +45,11 @@ impl Layer {
 
 impl RibbonBumped {
     #[inline(always)]
-    pub(super) fn probe<B: Bits, const LAYOUT: u8>(&self, bits: B) -> Layered<'_, B, LAYOUT> {
+    pub(super) fn view<const LAYOUT: u8>(&self) -> Layered<'_, LAYOUT> {
         Layered {
-            reader: self.first.reader(bits),
+            reader: self.first.reader(),
             ribbon: self,
         }
-    }
-
-    pub(super) fn batch<const LAYOUT: u8>(&self, hashes: &[u64], out: &mut [bool]) {
-        let n = hashes.len().min(out.len());
-        simd::dispatch(LookupBatch::<LAYOUT> {
-            ribbon: self,
-            hashes: &hashes[..n],
-            out: &mut out[..n],
-        });
     }
 
     /// Whether a hash that the first layer bumps is contained, given its multiple.
@@ -80,8 +71,7 @@ impl RibbonBumped {
 
 /// The table and the thresholds of a layer, for looking up.
 #[derive(Clone, Copy)]
-pub(super) struct Reader<'a, B, const LAYOUT: u8> {
-    bits: B,
+pub(super) struct Reader<'a, const LAYOUT: u8> {
     shape: Shape,
     starts: u64,
     words: &'a [u64],
@@ -89,7 +79,7 @@ pub(super) struct Reader<'a, B, const LAYOUT: u8> {
 }
 
 /// Where a hash is looked up, given its multiple.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct At {
     multiple: u64,
     start: u64,
@@ -110,7 +100,7 @@ impl At {
     }
 }
 
-impl<B: Bits, const LAYOUT: u8> Reader<'_, B, LAYOUT> {
+impl<const LAYOUT: u8> Reader<'_, LAYOUT> {
     /// The start of a hash's multiple, and where its words lie: this filter's geometry.
     #[inline(always)]
     pub(super) fn at(&self, multiple: u64) -> At {
@@ -125,34 +115,20 @@ impl<B: Bits, const LAYOUT: u8> Reader<'_, B, LAYOUT> {
     /// Whether the hash is contained, or nothing where its layer, which is this one's, bumps it. The layer is handed over by
     /// who has it at hand anyway.
     #[inline(always)]
-    pub(super) fn answer(&self, at: At, layer: &Layer) -> Option<bool> {
+    pub(super) fn answer<B: Bits>(&self, bits: B, at: At, layer: &Layer) -> Option<bool> {
         if at.start % BUCKET < threshold(self.thresholds, at.start / BUCKET) {
             return None;
         }
         let (shape, words, place) = (&self.shape, self.words, at.place());
         let agrees = if LAYOUT == WIDE {
-            shape.agrees_before_the_end::<_, B, true>(self.bits, words, place)
+            shape.agrees_before_the_end::<_, B, true>(bits, words, place)
         } else {
-            shape.agrees_before_the_end::<_, B, false>(self.bits, words, place)
+            shape.agrees_before_the_end::<_, B, false>(bits, words, place)
         };
         Some(match agrees {
             Some(agrees) => agrees,
             None => layer.agrees_at_the_end(at.multiple),
         })
-    }
-}
-
-/// One hash to look up. Two words, so that both are handed over in registers.
-pub(super) struct Lookup<'a, const LAYOUT: u8>(pub(super) &'a RibbonBumped, pub(super) u64);
-
-impl<const LAYOUT: u8> simd::Op for Lookup<'_, LAYOUT> {
-    type Out = bool;
-
-    #[inline(always)]
-    fn run<B: Bits>(self, bits: B) -> bool {
-        let Lookup(ribbon, hash) = self;
-        let probe = ribbon.probe::<B, LAYOUT>(bits);
-        probe.probe(probe.place(hash))
     }
 }
 
@@ -164,54 +140,55 @@ impl simd::Op for Below<'_> {
 
     #[inline(always)]
     fn run<B: Bits>(self, bits: B) -> Option<bool> {
-        let reader = self.0.reader::<B, WIDE>(bits);
-        reader.answer(reader.at(self.1), self.0)
-    }
-}
-
-/// Many hashes to look up.
-struct LookupBatch<'a, const LAYOUT: u8> {
-    ribbon: &'a RibbonBumped,
-    hashes: &'a [u64],
-    out: &'a mut [bool],
-}
-
-impl<const LAYOUT: u8> simd::Op for LookupBatch<'_, LAYOUT> {
-    type Out = ();
-
-    #[inline(always)]
-    fn run<B: Bits>(self, bits: B) {
-        let probe = self.ribbon.probe::<B, LAYOUT>(bits);
-        let bytes = self.ribbon.size_in_bytes();
-        simd::probe_all(&probe, bits, bytes, self.hashes, self.out);
+        let reader = self.0.reader::<WIDE>();
+        reader.answer(bits, reader.at(self.1), self.0)
     }
 }
 
 /// The first layer at hand, the others where they are.
-pub(super) struct Layered<'a, B, const LAYOUT: u8> {
-    reader: Reader<'a, B, LAYOUT>,
+#[derive(Clone, Copy)]
+pub(super) struct Layered<'a, const LAYOUT: u8> {
+    reader: Reader<'a, LAYOUT>,
     ribbon: &'a RibbonBumped,
 }
 
-impl<B: Bits, const LAYOUT: u8> Probe for Layered<'_, B, LAYOUT> {
-    const PREFETCH_FROM: usize = simd::FAR;
+impl<const LAYOUT: u8> Ring for Layered<'_, LAYOUT> {
     type Place = At;
+    type Answer = bool;
 
     #[inline(always)]
-    fn place(&self, hash: u64) -> At {
+    fn bytes(self) -> usize {
+        size_of_val(self.reader.words)
+    }
+
+    #[inline(always)]
+    fn place(self, hash: u64) -> At {
         self.reader.at(multiple(hash))
     }
 
     #[inline(always)]
-    fn prefetch(&self, at: At) {
+    fn prefetch(self, at: At) {
         self.reader.shape.prefetch(self.reader.words, at.first);
     }
 
     #[inline(always)]
-    fn probe(&self, at: At) -> bool {
-        match self.reader.answer(at, &self.ribbon.first) {
+    fn probe<B: Bits>(self, bits: B, at: At) -> bool {
+        match self.reader.answer(bits, at, &self.ribbon.first) {
             Some(answer) => answer,
             None => self.ribbon.bumped(at.multiple),
         }
+    }
+}
+
+/// One hash to look up in a layout.
+pub(super) struct In<'a, const LAYOUT: u8>(pub(super) &'a RibbonBumped, pub(super) u64);
+
+impl<const LAYOUT: u8> simd::Op for In<'_, LAYOUT> {
+    type Out = bool;
+
+    #[inline(always)]
+    fn run<B: Bits>(self, bits: B) -> bool {
+        let view = self.0.view::<LAYOUT>();
+        view.probe(bits, view.place(self.1))
     }
 }

@@ -4,6 +4,7 @@ use super::*;
 use crate::Keyed;
 use crate::format::repair_checksums;
 use crate::ribbon::tests::{assert_rate, keys};
+use crate::simd::Portable;
 
 fn build(config: &str, hashes: &[u64]) -> RibbonBumped {
     Kind::build(&config.parse().unwrap(), &mut hashes.to_vec()).unwrap()
@@ -69,8 +70,9 @@ fn a_layer_bumps_one_key_in_thirty() {
     let share = bumped.len() as f64 / 300_000.0;
     // 0.965 slots a key, hardly one of them empty.
     assert!((0.0347..0.039).contains(&share), "{share}");
-    let reader = layer.reader::<_, WIDE>(Portable);
-    let stays = |hash: u64| reader.answer(reader.at(multiple(hash)), &layer).is_some();
+    let reader = layer.reader::<WIDE>();
+    let at = |hash: u64| reader.at(multiple(hash));
+    let stays = |hash: u64| reader.answer(Portable, at(hash), &layer).is_some();
     let stayed = hashes.iter().filter(|&&hash| stays(hash)).count();
     assert_eq!(stayed + bumped.len(), hashes.len());
     let (answered, _) = layer.shares();
@@ -82,15 +84,6 @@ fn a_layer_bumps_one_key_in_thirty() {
 
 #[test]
 fn every_layout_gives_the_answers_of_the_widest() {
-    struct Answers<'a, const LAYOUT: u8>(&'a RibbonBumped, u64);
-    impl<const LAYOUT: u8> simd::Op for Answers<'_, LAYOUT> {
-        type Out = bool;
-        #[inline(always)]
-        fn run<B: Bits>(self, bits: B) -> bool {
-            let probe = self.0.probe::<B, LAYOUT>(bits);
-            probe.probe(probe.place(self.1))
-        }
-    }
     for (fpr, layout) in [
         (0.00390625, FULL),
         (0.005, NARROW),
@@ -102,10 +95,10 @@ fn every_layout_gives_the_answers_of_the_widest() {
             let filter = build(&format!("fpr={fpr}"), &members);
             assert!(filter.layout == layout || n < 5000);
             for hash in members.into_iter().chain(others) {
-                let widest = simd::Op::run(Answers::<WIDE>(&filter, hash), Portable);
+                let widest = simd::Op::run(In::<WIDE>(&filter, hash), Portable);
                 assert_eq!(filter.contains(hash), widest, "{fpr} {n}");
                 if layout != WIDE {
-                    assert_eq!(simd::dispatch(Answers::<NARROW>(&filter, hash)), widest);
+                    assert_eq!(simd::dispatch(In::<NARROW>(&filter, hash)), widest);
                 }
             }
         }

@@ -13,6 +13,7 @@
 //! Lanes differ in place and in width, so no run of fields is an exception, up to eight.
 
 use crate::bits::low_mask;
+use crate::simd::Bits;
 
 /// Up to eight fields in a block, all of them inside it.
 #[derive(Clone, Copy, Debug)]
@@ -38,9 +39,26 @@ impl Fields {
     /// The most that are compared at once.
     pub(crate) const MOST: u64 = 8;
 
-    /// Compares one by one. Every level answers the same.
+    /// Compares each field with the first bits of a number, as many as it has. Every level answers
+    /// the same.
     #[inline(always)]
-    pub(in crate::simd) fn compare<const N: usize>(self, block: &[u8; N], number: u64) -> Compared {
+    pub(crate) fn compare<B: Bits, const N: usize>(
+        self,
+        bits: B,
+        block: &[u8; N],
+        number: u64,
+    ) -> Compared {
+        #[cfg(target_arch = "x86_64")]
+        if bits.avx512().is_some() {
+            // SAFETY: the processor has AVX-512F, BW and VBMI, as the proof says.
+            return unsafe { self.compare_avx512(block, number) };
+        }
+        let _ = bits;
+        self.compare_one_by_one(block, number)
+    }
+
+    #[inline(always)]
+    fn compare_one_by_one<const N: usize>(self, block: &[u8; N], number: u64) -> Compared {
         let (mut below, mut equal) = (0, 0);
         let mut at = self.at;
         for i in 0..self.len {
@@ -62,11 +80,7 @@ impl Fields {
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
     #[inline]
-    pub(in crate::simd) fn compare_avx512<const N: usize>(
-        self,
-        block: &[u8; N],
-        number: u64,
-    ) -> Compared {
+    fn compare_avx512<const N: usize>(self, block: &[u8; N], number: u64) -> Compared {
         use std::arch::x86_64::*;
         const { assert!(N == 32 || N == 64 || N == 128) };
         let all = |value: u64| _mm512_set1_epi64(value as i64);
@@ -121,14 +135,14 @@ impl Fields {
 mod tests {
     use super::*;
     use crate::bits::mix64;
-    use crate::simd::{Bits, Op, Portable, dispatch};
+    use crate::simd::{Op, Portable, dispatch};
 
     struct Compare<'a, const N: usize>(&'a [u8; N], Fields, u64);
     impl<const N: usize> Op for Compare<'_, N> {
         type Out = Compared;
         #[inline(always)]
         fn run<B: Bits>(self, bits: B) -> Compared {
-            bits.compare(self.0, self.1, self.2)
+            self.1.compare(bits, self.0, self.2)
         }
     }
 
@@ -176,7 +190,7 @@ mod tests {
             let expected = by_the_bit(&block, fields, number);
             let context = format!("{block:?} {fields:?} {number:x}");
             assert_eq!(
-                Portable.compare(&block, fields, number),
+                fields.compare(Portable, &block, number),
                 expected,
                 "{context}"
             );

@@ -10,6 +10,8 @@
 //! In vectors a word's neighbours are one shuffle away, and a shift by more than 63 gives 0, so that no word is an
 //! exception: a mask of the bits from a place on is one shift for four words.
 
+use crate::simd::Bits;
+
 /// How a block of N bytes is rewritten, whose first N bits are an index.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gap<'a> {
@@ -34,15 +36,21 @@ pub(crate) struct Gap<'a> {
 impl Gap<'_> {
     /// Rewrites the block. Every level writes the same.
     #[inline(always)]
-    pub(in crate::simd) fn open<const N: usize>(
-        self,
-        block: &mut [u8; N],
-        gather: impl Fn(u64, u64) -> u64,
-    ) {
+    pub(crate) fn open<B: Bits, const N: usize>(self, bits: B, block: &mut [u8; N]) {
+        #[cfg(target_arch = "x86_64")]
+        if bits.avx2().is_some() {
+            // SAFETY: the processor has AVX2 and BMI2, as the proof says.
+            return unsafe { self.open_avx2(bits, block) };
+        }
+        self.open_word_by_word(bits, block);
+    }
+
+    #[inline(always)]
+    fn open_word_by_word<B: Bits, const N: usize>(self, bits: B, block: &mut [u8; N]) {
         let gone = &self.gone[..N / 8];
         let mut dense = [0; 16];
         for j in 0..N / 8 {
-            let kept = self.kept(block, j, &gather);
+            let kept = self.kept(bits, block, j);
             dense[j] = kept >> (gone[j] % 64);
             if j > 0 {
                 dense[j - 1] |= kept << 1 << (63 - gone[j] % 64);
@@ -67,19 +75,14 @@ impl Gap<'_> {
 
     /// The bits of word `j` that stay, closed up, and the new one of the index.
     #[inline(always)]
-    fn kept<const N: usize>(
-        &self,
-        block: &[u8; N],
-        j: usize,
-        gather: impl Fn(u64, u64) -> u64,
-    ) -> u64 {
+    fn kept<B: Bits, const N: usize>(&self, bits: B, block: &[u8; N], j: usize) -> u64 {
         let word = u64::from_le_bytes(block.as_chunks::<8>().0[j]);
         let is_here = N <= 64 || self.index / 64 == j as u64;
         let bit = u64::from(is_here) << (self.index % 64);
         match 64 * j {
             within if within + 64 <= N => word | bit,
-            within if within < N => gather(word, self.masks[j]) | bit,
-            _ => gather(word, self.masks[j]),
+            within if within < N => bits.gather(word, self.masks[j]) | bit,
+            _ => bits.gather(word, self.masks[j]),
         }
     }
 
@@ -91,7 +94,7 @@ impl Gap<'_> {
     /// into one that has them.)
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
-    pub(in crate::simd) unsafe fn open_avx2<const N: usize>(self, block: &mut [u8; N]) {
+    unsafe fn open_avx2<B: Bits, const N: usize>(self, bits: B, block: &mut [u8; N]) {
         use std::arch::x86_64::*;
         const { assert!(N == 32 || N == 64 || N == 128) };
         let gone = &self.gone[..N / 8];
@@ -109,7 +112,7 @@ impl Gap<'_> {
             let (mut low, mut high) = ([none; 5], [none; 5]);
             for v in 0..N / 32 {
                 let j = 4 * v;
-                let kept = |i| self.kept(block, j + i, |word, mask| _pext_u64(word, mask)) as i64;
+                let kept = |i| self.kept(bits, block, j + i) as i64;
                 let words = _mm256_setr_epi64x(kept(0), kept(1), kept(2), kept(3));
                 let shifts = [gone[j], gone[j + 1], gone[j + 2], gone[j + 3]];
                 let shift = _mm256_cvtepu8_epi64(_mm_cvtsi32_si128(i32::from_le_bytes(shifts)));
@@ -185,14 +188,14 @@ fn from(bit: u64, j: usize) -> u64 {
 mod tests {
     use super::*;
     use crate::bits::{low_mask, mix64};
-    use crate::simd::{Bits, Op, Portable, dispatch};
+    use crate::simd::{Op, Portable, dispatch};
 
     struct Open<'a, const N: usize>([u8; N], Gap<'a>);
     impl<const N: usize> Op for Open<'_, N> {
         type Out = [u8; N];
         #[inline(always)]
         fn run<B: Bits>(mut self, bits: B) -> [u8; N] {
-            bits.open(&mut self.0, self.1);
+            self.1.open(bits, &mut self.0);
             self.0
         }
     }

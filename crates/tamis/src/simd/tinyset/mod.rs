@@ -4,6 +4,6 @@ mod chains;
 mod fields;
 mod gap;
 
-pub(crate) use chains::{Answers, Cut, Eight};
-pub(crate) use fields::{Compared, Fields};
+pub(crate) use chains::{Cut, Eight};
+pub(crate) use fields::Fields;
 pub(crate) use gap::Gap;

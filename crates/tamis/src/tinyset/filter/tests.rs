@@ -116,7 +116,7 @@ fn every_shape_answers_in_batches_and_at_every_level_as_its_blocks_do() {
         let hashes: Vec<u64> = (0..140_000).map(mix64).collect();
         let mut filter = build::<REMOVABLE>(&config, 0);
         filter.insert_batch(&hashes).unwrap();
-        assert!(filter.size_in_bytes() > simd::PREFETCH_FROM);
+        assert!(filter.size_in_bytes() > NEAR);
         let bulk = build::<REMOVABLE>(&config, 140_000);
         assert!(filter.table[..] == bulk.table[..], "{text}");
         let asked: Vec<u64> = (120_000..160_000).map(mix64).collect();

@@ -13,14 +13,33 @@
 //! but four columns, there is no second vector.
 
 use crate::bits::low_mask;
+use crate::simd::Bits;
 
 /// Columns that are compared at once, or half as many.
 pub(crate) const COLUMNS: usize = 8;
 
-/// Whether the first `count` of `C` columns (`count` is less than 64) have the parities that `expected` says, one by one.
-/// Every level answers the same.
+/// Whether the words of N blocks, under their masks and put together, have the parities that the
+/// bits of `expected` say in the first `count` of `C` columns (`count` is less than 64). Every level
+/// answers the same.
 #[inline(always)]
-pub(super) fn agree<const N: usize, const C: usize>(
+pub(crate) fn agree<B: Bits, const N: usize, const C: usize>(
+    bits: B,
+    blocks: [&[u64; C]; N],
+    masks: [u64; N],
+    expected: u32,
+    count: usize,
+) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    if bits.avx2().is_some() {
+        // SAFETY: the processor has AVX2, as the proof says.
+        return unsafe { agree_avx2(blocks, masks, expected, count) };
+    }
+    let _ = bits;
+    agree_one_by_one(blocks, masks, expected, count)
+}
+
+#[inline(always)]
+fn agree_one_by_one<const N: usize, const C: usize>(
     blocks: [&[u64; C]; N],
     masks: [u64; N],
     expected: u32,
@@ -58,7 +77,7 @@ static COUNTED: [[u64; 4]; 64] = {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 #[inline]
-pub(super) fn agree_avx2<const N: usize, const C: usize>(
+fn agree_avx2<const N: usize, const C: usize>(
     blocks: [&[u64; C]; N],
     masks: [u64; N],
     expected: u32,
@@ -108,14 +127,14 @@ pub(super) fn agree_avx2<const N: usize, const C: usize>(
 mod tests {
     use super::*;
     use crate::bits::mix64;
-    use crate::simd::{Bits, Op, dispatch};
+    use crate::simd::{Op, Portable, dispatch};
 
     struct Agree<'a, const N: usize, const C: usize>([&'a [u64; C]; N], [u64; N], u32, usize);
     impl<const N: usize, const C: usize> Op for Agree<'_, N, C> {
         type Out = bool;
         #[inline(always)]
         fn run<B: Bits>(self, bits: B) -> bool {
-            bits.agree(self.0, self.1, self.2, self.3)
+            agree(bits, self.0, self.1, self.2, self.3)
         }
     }
 
@@ -155,7 +174,7 @@ mod tests {
                     let expected = parities ^ (1 << wrong) ^ mix64(i) as u32 & beyond;
                     let right = wrong >= count || wrong == C;
                     assert_eq!(
-                        agree(blocks, masks, expected, count),
+                        agree(Portable, blocks, masks, expected, count),
                         right,
                         "{count} {wrong}"
                     );

@@ -1,0 +1,909 @@
+//! Looking up many hashes at once: the two drivers that every batch goes through.
+//!
+//! ```text
+//!  ring     hashes   │ 0 … 7 │ 8 … 15 │ …          │ 64 … 71 │ …
+//!                      └ probed                      └ placed, and prefetched
+//!
+//!  passes   hashes   h₀ h₁ h₂ h₃ h₄ h₅ h₆ h₇ …     all are placed, prefetched, then tested
+//!           pass 1   h₀    h₂ h₃       h₆    …     those that pass are placed again
+//!           pass 2         h₂          h₆    …     with as many probes as before, up to four
+//!           pass 3         h₂                …     what is left in the end is present
+//! ```
+//!
+//! A kind that finds its answer in one step gives a [`Ring`]: where a hash's memory lies, and what
+//! is there. While one hash is probed, the lines of the one 64 after it are on their way.
+//!
+//! A kind that reads one place after the other, and stops at the first that says no, gives
+//! [`Passes`]. To branch after each probe is to toss a coin, and the processor, which guesses ahead,
+//! loses every other toss. So the hashes go through the probes together: each is written to the
+//! list of those that go on whether it does or not, and the list grows only if it does. When a place
+//! is tested, it was prefetched a whole pass ago.
+//!
+//! Both drivers are one [`simd::dispatch`] a batch. All that they call must be `#[inline(always)]`
+//! to be compiled for the level they run at, which closures cannot be. Views go by value: of what
+//! lies in memory, the compiler loads pointers and lengths again after each answer that it writes.
+
+use crate::error::Full;
+use crate::filter::{Filter, Insert, Map};
+use crate::simd::{self, Bits, FAR, Op, Portable};
+
+/// Below this many bytes a filter sits in the caches close to the core, and prefetching costs more
+/// than it hides. From here on a kind prefetches that reads one line, or has to wait for one before
+/// it knows the next; others do from [`FAR`] on, as to find several places for a prefetch fills the
+/// processor with more than it waits for.
+pub(crate) const NEAR: usize = 256 << 10;
+
+/// How many hashes are placed, or probed, together.
+pub(crate) const EIGHT: usize = 8;
+
+/// How many hashes ahead of the probe their lines are prefetched.
+const AHEAD: usize = 64;
+
+/// How many hashes ahead of those that are placed the hashes themselves are prefetched. The
+/// processor would do that by itself, but where it waits for as many lines as it can, the hashes'
+/// come last, and everything else after them.
+const HASHES_AHEAD: usize = 128;
+
+/// A view of a filter that answers in one step.
+pub(crate) trait Ring: Copy {
+    /// From how many bytes on its lines are prefetched: [`NEAR`] or [`FAR`].
+    const PREFETCH_FROM: usize = FAR;
+    /// All that the probe needs, so that nothing is computed twice; the hash where that is cheap.
+    type Place: Copy + Default;
+    /// `bool`, or what a map holds.
+    type Answer: Copy + Default;
+
+    /// How much memory the probes read.
+    fn bytes(self) -> usize;
+    /// Where the memory of a hash lies.
+    fn place(self, hash: u64) -> Self::Place;
+    /// Prefetches it.
+    fn prefetch(self, place: Self::Place);
+    /// Answers.
+    fn probe<B: Bits>(self, bits: B, place: Self::Place) -> Self::Answer;
+
+    /// Whether eight hashes are faster placed or probed together than one by one.
+    #[inline(always)]
+    fn takes_eight<B: Bits>(self) -> bool {
+        false
+    }
+
+    /// The places of eight hashes.
+    #[inline(always)]
+    fn place_eight(self, hashes: [u64; EIGHT]) -> [Self::Place; EIGHT] {
+        let mut places = [Self::Place::default(); EIGHT];
+        for (place, hash) in places.iter_mut().zip(hashes) {
+            *place = self.place(hash);
+        }
+        places
+    }
+
+    /// The answers of eight places.
+    #[inline(always)]
+    fn probe_eight<B: Bits>(self, bits: B, places: [Self::Place; EIGHT]) -> [Self::Answer; EIGHT] {
+        let mut answers = [Self::Answer::default(); EIGHT];
+        for (answer, place) in answers.iter_mut().zip(places) {
+            *answer = self.probe(bits, place);
+        }
+        answers
+    }
+}
+
+/// Looks up one hash.
+#[inline(always)]
+pub(crate) fn probe<R: Ring>(view: R, hash: u64) -> R::Answer {
+    view.probe(Portable, view.place(hash))
+}
+
+/// Looks up many: `out[i]` is the answer to `hashes[i]`, for as many as both hold.
+pub(crate) fn ring<R: Ring>(view: R, hashes: &[u64], out: &mut [R::Answer]) {
+    struct Driver<'a, R: Ring>(R, &'a [u64], &'a mut [R::Answer]);
+    impl<R: Ring> Op for Driver<'_, R> {
+        type Out = ();
+
+        #[inline(always)]
+        fn run<B: Bits>(self, bits: B) {
+            drive_ring(self.0, bits, self.1, self.2);
+        }
+    }
+    let n = hashes.len().min(out.len());
+    simd::dispatch(Driver(view, &hashes[..n], &mut out[..n]));
+}
+
+#[inline(always)]
+pub(crate) fn drive_ring<R: Ring, B: Bits>(
+    view: R,
+    bits: B,
+    hashes: &[u64],
+    out: &mut [R::Answer],
+) {
+    let is_near = view.bytes() < R::PREFETCH_FROM;
+    let (groups, rest) = hashes.as_chunks::<EIGHT>();
+    if view.takes_eight::<B>() {
+        let (answers, last) = out.as_chunks_mut::<EIGHT>();
+        drive_eights(view, bits, is_near, groups, answers);
+        drive_ones(view, bits, is_near, rest, last);
+    } else {
+        drive_ones(view, bits, is_near, hashes, out);
+    }
+}
+
+/// One hash after the other, of which 64 wait in the ring.
+#[inline(always)]
+fn drive_ones<R: Ring, B: Bits>(
+    view: R,
+    bits: B,
+    is_near: bool,
+    hashes: &[u64],
+    out: &mut [R::Answer],
+) {
+    if is_near {
+        for (&hash, answer) in hashes.iter().zip(out) {
+            *answer = view.probe(bits, view.place(hash));
+        }
+        return;
+    }
+    let mut ring = [R::Place::default(); AHEAD];
+    let (first, coming) = hashes.split_at(hashes.len().min(AHEAD));
+    for (slot, &hash) in ring.iter_mut().zip(first) {
+        *slot = view.place(hash);
+        view.prefetch(*slot);
+    }
+    let (early, late) = out.split_at_mut(coming.len());
+    // Answers gather here: after each that it writes to the caller's memory, the compiler would load
+    // anew all that a probe reads.
+    let mut answers = [R::Answer::default(); AHEAD];
+    let chunks = coming.chunks(AHEAD).zip(early.chunks_mut(AHEAD));
+    for (start, (chunk, out)) in (0..).step_by(AHEAD).zip(chunks) {
+        for (i, (&next, slot)) in chunk.iter().zip(&mut ring).enumerate() {
+            simd::prefetch(coming, start + i + HASHES_AHEAD);
+            let next = view.place(next);
+            view.prefetch(next);
+            answers[i] = view.probe(bits, std::mem::replace(slot, next));
+        }
+        out.copy_from_slice(&answers[..out.len()]);
+    }
+    for (i, answer) in (coming.len()..).zip(late) {
+        *answer = view.probe(bits, ring[i % AHEAD]);
+    }
+}
+
+/// The same with eight in every place of the ring.
+#[inline(always)]
+fn drive_eights<R: Ring, B: Bits>(
+    view: R,
+    bits: B,
+    is_near: bool,
+    groups: &[[u64; EIGHT]],
+    out: &mut [[R::Answer; EIGHT]],
+) {
+    const WAITING: usize = AHEAD / EIGHT;
+    if is_near {
+        for (&group, answers) in groups.iter().zip(out) {
+            *answers = view.probe_eight(bits, view.place_eight(group));
+        }
+        return;
+    }
+    let mut ring = [[R::Place::default(); EIGHT]; WAITING];
+    let (first, coming) = groups.split_at(groups.len().min(WAITING));
+    for (slot, &group) in ring.iter_mut().zip(first) {
+        *slot = view.place_eight(group);
+        for &place in &*slot {
+            view.prefetch(place);
+        }
+    }
+    let (early, late) = out.split_at_mut(coming.len());
+    for (i, (&group, answers)) in coming.iter().zip(early).enumerate() {
+        simd::prefetch(coming, i + HASHES_AHEAD / EIGHT);
+        let next = view.place_eight(group);
+        for place in next {
+            view.prefetch(place);
+        }
+        let places = std::mem::replace(&mut ring[i % WAITING], next);
+        *answers = view.probe_eight(bits, places);
+    }
+    for (i, answers) in (coming.len()..).zip(late) {
+        *answers = view.probe_eight(bits, ring[i % WAITING]);
+    }
+}
+
+/// A view of a filter that takes several steps, in one round or more: a hash is present when a
+/// round lets it through all its probes.
+pub(crate) trait Passes: Copy {
+    /// A view of what one round probes.
+    type Round: Round;
+
+    /// How many rounds there are: at least one.
+    fn rounds(self) -> usize;
+    /// The round of this number, below [`rounds`](Passes::rounds).
+    fn round(self, number: usize) -> Self::Round;
+}
+
+/// A view of one array, or of as many as a hash is probed in before it passes.
+pub(crate) trait Round: Copy {
+    /// From how many bytes on its lines are prefetched: [`NEAR`] or [`FAR`].
+    const PREFETCH_FROM: usize = FAR;
+
+    /// How much memory the probes read.
+    fn bytes(self) -> usize;
+    /// How many probes a hash has to pass.
+    fn probes(self) -> usize;
+    /// What the first place is made of.
+    fn start(self, hash: u64) -> u64;
+    /// Prefetches what the first place is found by, where that is not the state alone.
+    #[inline(always)]
+    fn prefetch_start(self, _state: u64) {}
+    /// The state after the next probe, and its place: that of `MANY` hashes in a loop, where the
+    /// compiler can make vectors, or of one.
+    fn place<const MANY: bool>(self, state: u64) -> (u64, u64);
+    /// Prefetches a place.
+    fn prefetch(self, place: u64);
+    /// 1 if a place lets the hash through, 0 if not: of a `bool` the compiler makes the branches
+    /// that are to be avoided.
+    fn test(self, place: u64) -> u64;
+}
+
+/// What has one round.
+impl<R: Round> Passes for R {
+    type Round = R;
+
+    #[inline(always)]
+    fn rounds(self) -> usize {
+        1
+    }
+
+    #[inline(always)]
+    fn round(self, _: usize) -> R {
+        self
+    }
+}
+
+/// Looks up one hash. Two places are tested before each branch: it is guessed wrong one time of
+/// four then, and not of two.
+#[inline(always)]
+pub(crate) fn sift<P: Passes>(view: P, hash: u64) -> bool {
+    for number in 0..view.rounds() {
+        let round = view.round(number);
+        let probes = round.probes();
+        let (mut state, mut done, mut passes) = (round.start(hash), 0, 1);
+        while passes != 0 && done + 1 < probes {
+            let (after_one, one) = round.place::<false>(state);
+            let (after_two, two) = round.place::<false>(after_one);
+            passes = round.test(one) & round.test(two);
+            (state, done) = (after_two, done + 2);
+        }
+        if passes != 0 && done < probes {
+            let (_, last) = round.place::<false>(state);
+            passes = round.test(last);
+        }
+        if passes != 0 {
+            return true;
+        }
+    }
+    false
+}
+
+/// Hashes that go through the passes together: enough that the last passes still have several, few
+/// enough that their lines stay in the nearest cache.
+const TOGETHER: usize = 256;
+
+/// The most probes of a pass: there is a loop for every number.
+const PROBES: usize = 4;
+
+/// Fewer hashes than these have no use for passes, nor have those that are tested in one step.
+const FEW: usize = 32;
+
+#[inline(always)]
+fn is_near<R: Round>(round: R) -> bool {
+    round.bytes() < R::PREFETCH_FROM
+}
+
+/// Looks up many: `out[i]` is the answer to `hashes[i]`, for as many as both hold.
+pub(crate) fn passes<P: Passes>(view: P, hashes: &[u64], out: &mut [bool]) {
+    struct Driver<'a, P>(P, &'a [u64], &'a mut [bool]);
+    impl<P: Passes> Op for Driver<'_, P> {
+        type Out = ();
+
+        #[inline(always)]
+        fn run<B: Bits>(self, _: B) {
+            drive_passes(self.0, self.1, self.2);
+        }
+    }
+    let n = hashes.len().min(out.len());
+    simd::dispatch(Driver(view, &hashes[..n], &mut out[..n]));
+}
+
+#[inline(always)]
+fn drive_passes<P: Passes>(view: P, hashes: &[u64], out: &mut [bool]) {
+    let first = view.round(0);
+    let in_one_step = view.rounds() == 1 && first.probes() <= 2 && is_near(first);
+    if hashes.len() < FEW || in_one_step {
+        for (&hash, answer) in hashes.iter().zip(out) {
+            *answer = sift(view, hash);
+        }
+        return;
+    }
+    let mut places = [[0; TOGETHER]; PROBES];
+    // Those that no round has let through yet, and those that are left of them in this round.
+    let (mut open, mut left) = (List::new(), List::new());
+    let chunks = hashes.chunks(TOGETHER).zip(out.chunks_mut(TOGETHER));
+    for (i, (chunk, out)) in chunks.enumerate() {
+        for line in (0..TOGETHER).step_by(EIGHT) {
+            simd::prefetch(hashes, (i + 1) * TOGETHER + line);
+        }
+        open.fill(chunk);
+        out.fill(false);
+        for number in 0..view.rounds() {
+            let round = view.round(number);
+            left.start(round, &open);
+            sift_all(round, &mut left, &mut places);
+            for &index in &left.indices[..left.len] {
+                out[usize::from(index)] = true;
+            }
+            if number + 1 < view.rounds() {
+                open.remove(out);
+            }
+        }
+    }
+}
+
+/// Takes a list through all passes of a round.
+#[inline(always)]
+fn sift_all<R: Round>(round: R, list: &mut List, places: &mut [[u64; TOGETHER]; PROBES]) {
+    let is_near = is_near(round);
+    if !is_near {
+        for &state in &list.states[..list.len] {
+            round.prefetch_start(state);
+        }
+    }
+    // Where the caches answer soon, a second probe costs less than a second pass.
+    let (all, mut done) = (round.probes(), 0);
+    let mut probes = if is_near { all.min(2) } else { all.min(1) };
+    while probes > 0 {
+        let places = &mut places[..probes];
+        for places in &mut *places {
+            list.place(round, places);
+        }
+        if !is_near {
+            for places in &*places {
+                for &place in &places[..list.len] {
+                    round.prefetch(place);
+                }
+            }
+        }
+        match &*places {
+            [a] => list.sift(round, [a]),
+            [a, b] => list.sift(round, [a, b]),
+            [a, b, c] => list.sift(round, [a, b, c]),
+            [a, b, c, d] => list.sift(round, [a, b, c, d]),
+            _ => unreachable!("a pass has one to {PROBES} probes"),
+        }
+        done += probes;
+        probes = done.min(all - done).min(PROBES);
+    }
+}
+
+/// Hashes, or the states that became of them, and where their answers go.
+struct List {
+    states: [u64; TOGETHER],
+    indices: [u16; TOGETHER],
+    len: usize,
+}
+
+impl List {
+    #[inline(always)]
+    fn new() -> List {
+        List {
+            states: [0; TOGETHER],
+            indices: [0; TOGETHER],
+            len: 0,
+        }
+    }
+
+    #[inline(always)]
+    fn fill(&mut self, hashes: &[u64]) {
+        self.states[..hashes.len()].copy_from_slice(hashes);
+        for (i, index) in self.indices.iter_mut().enumerate() {
+            *index = i as u16;
+        }
+        self.len = hashes.len();
+    }
+
+    #[inline(always)]
+    fn start<R: Round>(&mut self, round: R, open: &List) {
+        self.len = open.len.min(TOGETHER);
+        for (state, &hash) in self.states.iter_mut().zip(&open.states[..self.len]) {
+            *state = round.start(hash);
+        }
+        self.indices = open.indices;
+    }
+
+    /// Finds a place of every hash, in a loop in which the compiler finds the vectors.
+    #[inline(always)]
+    fn place<R: Round>(&mut self, round: R, places: &mut [u64; TOGETHER]) {
+        for (state, place) in self.states[..self.len].iter_mut().zip(places) {
+            (*state, *place) = round.place::<true>(*state);
+        }
+    }
+
+    /// Keeps the hashes that pass at all these places.
+    #[inline(always)]
+    fn sift<R: Round, const N: usize>(&mut self, round: R, places: [&[u64; TOGETHER]; N]) {
+        let mut kept = 0;
+        for i in 0..self.len.min(TOGETHER) {
+            let mut passes = 1;
+            for places in places {
+                passes &= round.test(places[i]);
+            }
+            self.states[kept] = self.states[i];
+            self.indices[kept] = self.indices[i];
+            kept += passes as usize;
+        }
+        self.len = kept;
+    }
+
+    /// Removes the hashes that were answered yes.
+    #[inline(always)]
+    fn remove(&mut self, out: &[bool]) {
+        let mut kept = 0;
+        for i in 0..self.len.min(TOGETHER) {
+            let index = self.indices[i];
+            self.states[kept] = self.states[i];
+            self.indices[kept] = index;
+            kept += usize::from(!out[usize::from(index)]);
+        }
+        self.len = kept;
+    }
+}
+
+/// Hashes to look up, and where their answers go: what a filter hands its view to.
+#[derive(Debug)]
+pub struct Batch<'a> {
+    hashes: &'a [u64],
+    out: &'a mut [bool],
+}
+
+impl<'a> Batch<'a> {
+    #[inline(always)]
+    pub(crate) fn new(hashes: &'a [u64], out: &'a mut [bool]) -> Batch<'a> {
+        Batch { hashes, out }
+    }
+
+    /// Answers by the ring; no to all where there is nothing to look at.
+    pub(crate) fn ring<R: Ring<Answer = bool>>(self, view: Option<R>) {
+        match view {
+            Some(view) => ring(view, self.hashes, self.out),
+            None => self.none(),
+        }
+    }
+
+    /// Answers by passes likewise.
+    pub(crate) fn passes<P: Passes>(self, view: Option<P>) {
+        match view {
+            Some(view) => passes(view, self.hashes, self.out),
+            None => self.none(),
+        }
+    }
+
+    /// Answers no to all.
+    pub(crate) fn none(self) {
+        let n = self.hashes.len().min(self.out.len());
+        self.out[..n].fill(false);
+    }
+}
+
+/// A filter by its own single calls, or a map by those that tell values.
+pub(crate) struct Calls<'a, F: ?Sized, const VALUES: bool>(pub(crate) &'a F);
+
+impl<F: ?Sized, const VALUES: bool> Clone for Calls<'_, F, VALUES> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<F: ?Sized, const VALUES: bool> Copy for Calls<'_, F, VALUES> {}
+
+impl<F: Filter + ?Sized> Ring for Calls<'_, F, false> {
+    type Place = u64;
+    type Answer = bool;
+
+    #[inline(always)]
+    fn bytes(self) -> usize {
+        self.0.size_in_bytes()
+    }
+
+    #[inline(always)]
+    fn place(self, hash: u64) -> u64 {
+        hash
+    }
+
+    #[inline(always)]
+    fn prefetch(self, hash: u64) {
+        self.0.prefetch(hash);
+    }
+
+    #[inline(always)]
+    fn probe<B: Bits>(self, _: B, hash: u64) -> bool {
+        self.0.contains(hash)
+    }
+}
+
+impl<M: Map> Ring for Calls<'_, M, true> {
+    type Place = u64;
+    type Answer = Option<u64>;
+
+    #[inline(always)]
+    fn bytes(self) -> usize {
+        self.0.size_in_bytes()
+    }
+
+    #[inline(always)]
+    fn place(self, hash: u64) -> u64 {
+        hash
+    }
+
+    #[inline(always)]
+    fn prefetch(self, hash: u64) {
+        self.0.prefetch(hash);
+    }
+
+    #[inline(always)]
+    fn probe<B: Bits>(self, _: B, hash: u64) -> Option<u64> {
+        self.0.get(hash)
+    }
+}
+
+/// What gains by the processor's best level in single calls, too.
+pub(crate) trait Leveled {
+    /// `bool`, or what a map holds.
+    type Answer;
+    /// Answers.
+    fn look_up<B: Bits>(&self, bits: B, hash: u64) -> Self::Answer;
+}
+
+/// Looks up one hash at that level. Two words, which are handed over in registers.
+#[inline(always)]
+pub(crate) fn single<F: Leveled>(filter: &F, hash: u64) -> F::Answer {
+    struct One<'a, F>(&'a F, u64);
+    impl<F: Leveled> Op for One<'_, F> {
+        type Out = F::Answer;
+
+        #[inline(always)]
+        fn run<B: Bits>(self, bits: B) -> F::Answer {
+            self.0.look_up(bits, self.1)
+        }
+    }
+    simd::dispatch(One(filter, hash))
+}
+
+/// What takes insertions.
+pub(crate) trait Fill {
+    /// From how many bytes on its lines are prefetched: [`NEAR`] or [`FAR`].
+    const PREFETCH_FROM: usize = FAR;
+    /// Why a hash is refused.
+    type Refusal;
+
+    /// How much memory there is to write to.
+    fn bytes(&self) -> usize;
+    /// Prefetches what the insertion of a hash reads.
+    fn fetch(&self, hash: u64);
+    /// Inserts a hash, or has changed nothing.
+    fn fill<B: Bits>(&mut self, bits: B, hash: u64) -> Result<(), Self::Refusal>;
+}
+
+/// Inserts one hash at the processor's best level.
+#[inline(always)]
+pub(crate) fn insert<F: Fill>(filter: F, hash: u64) -> Result<(), F::Refusal> {
+    struct One<F>(F, u64);
+    impl<F: Fill> Op for One<F> {
+        type Out = Result<(), F::Refusal>;
+
+        #[inline(always)]
+        fn run<B: Bits>(mut self, bits: B) -> Result<(), F::Refusal> {
+            self.0.fill(bits, self.1)
+        }
+    }
+    simd::dispatch(One(filter, hash))
+}
+
+/// Inserts many in order, prefetching ahead of them. The error says how many went in.
+pub(crate) fn insert_batch<F: Fill>(filter: F, hashes: &[u64]) -> Result<(), (usize, F::Refusal)> {
+    struct Driver<'a, F>(F, &'a [u64]);
+    impl<F: Fill> Op for Driver<'_, F> {
+        type Out = Result<(), (usize, F::Refusal)>;
+
+        #[inline(always)]
+        fn run<B: Bits>(self, bits: B) -> Self::Out {
+            let Driver(mut filter, hashes) = self;
+            let is_near = filter.bytes() < F::PREFETCH_FROM;
+            let ahead = if is_near { &[] } else { hashes };
+            let (first, coming) = ahead.split_at(ahead.len().min(AHEAD));
+            for &hash in first {
+                filter.fetch(hash);
+            }
+            for (i, &hash) in hashes.iter().enumerate() {
+                if let Some(&next) = coming.get(i) {
+                    filter.fetch(next);
+                }
+                if let Err(refusal) = filter.fill(bits, hash) {
+                    return Err((i, refusal));
+                }
+            }
+            Ok(())
+        }
+    }
+    simd::dispatch(Driver(filter, hashes))
+}
+
+/// A filter by its own single insertions.
+pub(crate) struct Insertions<'a, F: ?Sized>(pub(crate) &'a mut F);
+
+impl<F: Insert + ?Sized> Fill for Insertions<'_, F> {
+    type Refusal = Full;
+
+    #[inline(always)]
+    fn bytes(&self) -> usize {
+        self.0.size_in_bytes()
+    }
+
+    #[inline(always)]
+    fn fetch(&self, hash: u64) {
+        self.0.prefetch(hash);
+    }
+
+    #[inline(always)]
+    fn fill<B: Bits>(&mut self, _: B, hash: u64) -> Result<(), Full> {
+        self.0.insert(hash)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::convert::Infallible;
+
+    use super::*;
+    use crate::bits::mix64;
+    use crate::simd::AsVector;
+
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    enum Note {
+        Prefetch(u64),
+        Probe(u64),
+    }
+
+    /// A filter of so many bytes that says yes to every other hash at random, and notes what it is
+    /// asked in which order.
+    #[derive(Clone, Copy)]
+    struct Notes<'a> {
+        bytes: usize,
+        notes: &'a RefCell<Vec<Note>>,
+    }
+
+    fn says_yes(hash: u64) -> bool {
+        mix64(hash) % 2 == 1
+    }
+
+    impl Ring for Notes<'_> {
+        type Place = u64;
+        type Answer = bool;
+
+        fn bytes(self) -> usize {
+            self.bytes
+        }
+
+        fn place(self, hash: u64) -> u64 {
+            hash
+        }
+
+        fn prefetch(self, place: u64) {
+            self.notes.borrow_mut().push(Note::Prefetch(place));
+        }
+
+        fn probe<B: Bits>(self, _: B, place: u64) -> bool {
+            self.notes.borrow_mut().push(Note::Probe(place));
+            says_yes(place)
+        }
+
+        fn takes_eight<B: Bits>(self) -> bool {
+            B::VECTOR
+        }
+    }
+
+    impl Fill for Notes<'_> {
+        type Refusal = Infallible;
+
+        fn bytes(&self) -> usize {
+            self.bytes
+        }
+
+        fn fetch(&self, hash: u64) {
+            self.prefetch(hash);
+        }
+
+        fn fill<B: Bits>(&mut self, bits: B, hash: u64) -> Result<(), Infallible> {
+            self.probe(bits, hash);
+            Ok(())
+        }
+    }
+
+    /// Each hash once in order, each prefetched once and before its turn: not just before, but when
+    /// that 64 before it is not yet probed. The last of eights are an exception.
+    fn assert_prefetched(notes: &[Note], bytes: usize, hashes: &[u64]) {
+        let probes = notes.iter().filter_map(|&note| match note {
+            Note::Probe(hash) => Some(hash),
+            Note::Prefetch(_) => None,
+        });
+        assert!(probes.eq(hashes.iter().copied()), "each once, in order");
+        let is_far = bytes >= FAR;
+        let prefetched = if is_far { hashes.len() } else { 0 };
+        assert_eq!(notes.len(), hashes.len() + prefetched, "each once");
+        let when = |note| notes.iter().position(|&other| other == note);
+        for &hash in hashes.iter().filter(|_| is_far) {
+            let prefetched = when(Note::Prefetch(hash));
+            assert!(prefetched.is_some() && prefetched < when(Note::Probe(hash)));
+            if hash % EIGHT as u64 == 0 && (AHEAD..hashes.len() - 7).contains(&(hash as usize)) {
+                assert!(prefetched < when(Note::Probe(hash - AHEAD as u64)));
+            }
+        }
+    }
+
+    fn lengths() -> impl Iterator<Item = usize> {
+        (0..3 * AHEAD).chain([10 * AHEAD - 1, 10 * AHEAD + EIGHT])
+    }
+
+    fn the_ring_prefetches_before_it_probes<B: Bits>(bits: B) {
+        for (bytes, len) in [FAR - 1, FAR]
+            .into_iter()
+            .flat_map(|bytes| lengths().map(move |len| (bytes, len)))
+        {
+            let hashes: Vec<u64> = (0..len as u64).collect();
+            let notes = RefCell::default();
+            let view = Notes {
+                bytes,
+                notes: &notes,
+            };
+            let mut out = vec![false; len];
+            drive_ring(view, bits, &hashes, &mut out);
+            let expected: Vec<bool> = hashes.iter().map(|&hash| says_yes(hash)).collect();
+            assert_eq!(out, expected, "{len}");
+            assert_prefetched(&notes.take(), bytes, &hashes);
+        }
+    }
+
+    #[test]
+    fn hashes_are_prefetched_before_they_are_probed_one_by_one() {
+        the_ring_prefetches_before_it_probes(Portable);
+    }
+
+    #[test]
+    fn hashes_are_prefetched_before_they_are_probed_by_eight() {
+        the_ring_prefetches_before_it_probes(AsVector);
+    }
+
+    #[test]
+    fn hashes_are_prefetched_before_they_are_inserted() {
+        for bytes in [FAR - 1, FAR] {
+            for len in lengths() {
+                let hashes: Vec<u64> = (0..len as u64).collect();
+                let notes = RefCell::default();
+                let filter = Notes {
+                    bytes,
+                    notes: &notes,
+                };
+                let Ok(()) = insert_batch(filter, &hashes);
+                assert_prefetched(&notes.take(), bytes, &hashes);
+            }
+        }
+    }
+
+    #[test]
+    fn as_many_are_answered_as_there_are_hashes_and_answers() {
+        for (hashes, answers) in [(100, 0), (100, 70), (70, 100)] {
+            let hashes: Vec<u64> = (0..hashes).collect();
+            let n = hashes.len().min(answers);
+            let expected: Vec<bool> = hashes[..n].iter().map(|&hash| says_yes(hash)).collect();
+            let mut out = vec![true; answers];
+            let notes = RefCell::default();
+            let view = Notes {
+                bytes: FAR,
+                notes: &notes,
+            };
+            ring(view, &hashes, &mut out);
+            assert_eq!(out[..n], expected);
+            assert!(out[n..].iter().all(|&answer| answer));
+        }
+    }
+
+    /// Rounds of probes that let all but every n-th place through, in so many bytes.
+    #[derive(Clone, Copy)]
+    struct Most {
+        bytes: usize,
+        rounds: usize,
+        round: usize,
+        probes: usize,
+        n: u64,
+    }
+
+    /// What two rounds of it are made of.
+    #[derive(Clone, Copy)]
+    struct Rounds(Most);
+
+    impl Passes for Rounds {
+        type Round = Most;
+
+        fn rounds(self) -> usize {
+            self.0.rounds
+        }
+
+        fn round(self, round: usize) -> Most {
+            Most { round, ..self.0 }
+        }
+    }
+
+    impl Round for Most {
+        fn bytes(self) -> usize {
+            self.bytes
+        }
+
+        fn probes(self) -> usize {
+            self.probes
+        }
+
+        fn start(self, hash: u64) -> u64 {
+            hash ^ (self.round as u64) << 60
+        }
+
+        fn prefetch_start(self, _: u64) {
+            assert!(self.bytes >= FAR);
+        }
+
+        fn place<const MANY: bool>(self, state: u64) -> (u64, u64) {
+            (state + 1, mix64(state))
+        }
+
+        fn prefetch(self, _: u64) {
+            assert!(self.bytes >= FAR);
+        }
+
+        fn test(self, place: u64) -> u64 {
+            u64::from(!place.is_multiple_of(self.n))
+        }
+    }
+
+    #[test]
+    fn a_hash_is_present_if_a_round_lets_it_through_all_its_probes() {
+        let hashes: Vec<u64> = (0..1000).map(|i| mix64(i) >> 8).collect();
+        // Half of the hashes go through each probe, or most.
+        for (n, bytes) in [(2, FAR - 1), (2, FAR), (16, FAR - 1), (16, FAR)] {
+            for (rounds, probes) in [1, 2, 3]
+                .into_iter()
+                .flat_map(|r| (1..=20).map(move |p| (r, p)))
+            {
+                let view = Rounds(Most {
+                    bytes,
+                    rounds,
+                    round: 0,
+                    probes,
+                    n,
+                });
+                let is_in = |&hash: &u64| {
+                    (0..rounds).any(|number| {
+                        let round = view.round(number);
+                        let first = round.start(hash);
+                        (first..first + probes as u64)
+                            .all(|state| round.test(round.place::<false>(state).1) == 1)
+                    })
+                };
+                let expected: Vec<bool> = hashes.iter().map(is_in).collect();
+                let single = hashes.iter().map(|&hash| sift(view, hash));
+                assert!(single.eq(expected.iter().copied()), "{rounds}, {probes}");
+                for len in [hashes.len(), 257, 256, 255, FEW, FEW - 1, 0] {
+                    let mut out = vec![true; len];
+                    passes(view, &hashes, &mut out);
+                    assert_eq!(out, expected[..len], "{rounds}, {probes}");
+                }
+            }
+        }
+    }
+}

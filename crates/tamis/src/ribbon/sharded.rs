@@ -1,0 +1,143 @@
+//! Looking up in the tables of shards that were solved apart.
+
+use std::marker::PhantomData;
+
+use crate::build::shards::shard_of;
+use crate::filter::Filter;
+use crate::lookup::{Batch, Leveled, Ring};
+use crate::ribbon::{Place, Row, Shape};
+use crate::simd::ribbon::COLUMNS;
+use crate::simd::{Bits, Portable};
+
+/// A filter of such tables. Its functions must be `#[inline(always)]`.
+pub(super) trait Sharded: Filter + Sized {
+    /// The tables, one after the other, what [`salted`](Sharded::salted) asks for, and where all of it lies.
+    fn tables(&self) -> (&[u64], &[u64], Shape);
+    /// What start, row and result of a hash in this shard are made of.
+    fn salted(hash: u64, shard: u64, salts: &[u64], shape: &Shape) -> u64;
+    /// The result that is looked for, of that which a hash has.
+    fn expected(result: u32) -> u32;
+}
+
+/// Looks up many hashes.
+pub(super) fn look_up<F: Sharded>(filter: &F, batch: Batch<'_>) {
+    let (_, _, shape) = filter.tables();
+    match (shape.width, shape.columns as usize) {
+        _ if shape.shards == 0 => batch.none(),
+        (64, ..=COLUMNS) => batch.ring(Some(Reader::<F, u64, false>::new(filter))),
+        (64, _) => batch.ring(Some(Reader::<F, u64, true>::new(filter))),
+        (_, ..=COLUMNS) => batch.ring(Some(Reader::<F, u128, false>::new(filter))),
+        _ => batch.ring(Some(Reader::<F, u128, true>::new(filter))),
+    }
+}
+
+/// Prefetches what a hash is looked up in.
+#[inline(always)]
+pub(super) fn prefetch<F: Sharded>(filter: &F, hash: u64) {
+    let reader = Reader::<F, u64, true>::new(filter);
+    if reader.shape.shards > 0 {
+        reader.prefetch(reader.place(hash));
+    }
+}
+
+/// The tables, for looking up. `WIDE`: with more columns than are compared at once.
+struct Reader<'a, F, R, const WIDE: bool> {
+    words: &'a [u64],
+    salts: &'a [u64],
+    shape: Shape,
+    of: PhantomData<(F, R)>,
+}
+
+impl<F, R, const WIDE: bool> Clone for Reader<'_, F, R, WIDE> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<F, R, const WIDE: bool> Copy for Reader<'_, F, R, WIDE> {}
+
+impl<'a, F: Sharded, R: Row, const WIDE: bool> Reader<'a, F, R, WIDE> {
+    #[inline(always)]
+    fn new(filter: &'a F) -> Self {
+        let (words, salts, shape) = filter.tables();
+        Reader {
+            words,
+            salts,
+            shape,
+            of: PhantomData,
+        }
+    }
+
+    /// Whether a hash is contained, by a single call.
+    #[inline(always)]
+    fn holds<B: Bits>(self, bits: B, filter: &F, hash: u64) -> bool {
+        let place = self.place(hash);
+        let agrees = self
+            .shape
+            .agrees_before_the_end::<R, B, WIDE>(bits, self.words, place);
+        match agrees {
+            Some(agrees) => agrees,
+            None => at_the_end::<F, R>(filter, hash),
+        }
+    }
+}
+
+impl<F: Sharded, R: Row, const WIDE: bool> Ring for Reader<'_, F, R, WIDE> {
+    type Place = Place<R>;
+    type Answer = bool;
+
+    #[inline(always)]
+    fn bytes(self) -> usize {
+        size_of_val(self.words)
+    }
+
+    /// The shard of a hash, and the rest as its salt makes it: the geometry of these filters.
+    #[inline(always)]
+    fn place(self, hash: u64) -> Place<R> {
+        let shard = shard_of(hash, self.shape.shards);
+        let salted = F::salted(hash, shard, self.salts, &self.shape);
+        let (row, result) = R::of(salted);
+        let start = self.shape.start(salted);
+        Place {
+            first: self.shape.first(shard, start),
+            start,
+            row,
+            result: F::expected(result),
+        }
+    }
+
+    #[inline(always)]
+    fn prefetch(self, place: Place<R>) {
+        self.shape.prefetch(self.words, place.first);
+    }
+
+    #[inline(always)]
+    fn probe<B: Bits>(self, bits: B, place: Place<R>) -> bool {
+        self.shape.agrees::<R, B, WIDE>(bits, self.words, place)
+    }
+}
+
+/// The same for a row so near the end that eight words would reach beyond the last. It is handed what its caller still has
+/// in registers.
+#[cold]
+#[inline(never)]
+fn at_the_end<F: Sharded, R: Row>(filter: &F, hash: u64) -> bool {
+    let reader = Reader::<F, R, true>::new(filter);
+    reader.probe(Portable, reader.place(hash))
+}
+
+impl<F: Sharded> Leveled for F {
+    type Answer = bool;
+
+    #[inline(always)]
+    fn look_up<B: Bits>(&self, bits: B, hash: u64) -> bool {
+        let (_, _, shape) = self.tables();
+        match (shape.width, shape.columns as usize) {
+            _ if shape.shards == 0 => false,
+            (64, ..=COLUMNS) => Reader::<F, u64, false>::new(self).holds(bits, self, hash),
+            (64, _) => Reader::<F, u64, true>::new(self).holds(bits, self, hash),
+            (_, ..=COLUMNS) => Reader::<F, u128, false>::new(self).holds(bits, self, hash),
+            _ => Reader::<F, u128, true>::new(self).holds(bits, self, hash),
+        }
+    }
+}
