@@ -62,11 +62,10 @@ pub(crate) trait Ring: Copy {
     /// Answers.
     fn probe<B: Bits>(self, bits: B, place: Self::Place) -> Self::Answer;
 
-    /// Whether eight hashes are faster placed or probed together than one by one.
-    #[inline(always)]
-    fn takes_eight<B: Bits>(self) -> bool {
-        false
-    }
+    /// Whether eight hashes are faster placed or probed together where there are vectors of words.
+    const EIGHTS: bool = false;
+    /// Whether AVX-512 gains over AVX2.
+    const WIDE: bool = Self::EIGHTS;
 
     /// The places of eight hashes.
     #[inline(always)]
@@ -100,6 +99,7 @@ pub(crate) fn ring<R: Ring>(view: R, hashes: &[u64], out: &mut [R::Answer]) {
     struct Driver<'a, R: Ring>(R, &'a [u64], &'a mut [R::Answer]);
     impl<R: Ring> Op for Driver<'_, R> {
         type Out = ();
+        const WIDE: bool = R::WIDE;
 
         #[inline(always)]
         fn run<B: Bits>(self, bits: B) {
@@ -118,9 +118,9 @@ pub(crate) fn drive_ring<R: Ring, B: Bits>(
     out: &mut [R::Answer],
 ) {
     let is_near = view.bytes() < R::PREFETCH_FROM;
-    let (groups, rest) = hashes.as_chunks::<EIGHT>();
-    if view.takes_eight::<B>() {
-        let (answers, last) = out.as_chunks_mut::<EIGHT>();
+    if R::EIGHTS && B::VECTOR {
+        let (groups, rest) = hashes.as_chunks();
+        let (answers, last) = out.as_chunks_mut();
         drive_eights(view, bits, is_near, groups, answers);
         drive_ones(view, bits, is_near, rest, last);
     } else {
@@ -129,6 +129,9 @@ pub(crate) fn drive_ring<R: Ring, B: Bits>(
 }
 
 /// One hash after the other, of which 64 wait in the ring.
+///
+/// A chunk of 64 is placed while the chunk before it is probed, slot by slot; the first has none
+/// before it, and after the last none is placed. So each of the kind's functions stands here once.
 #[inline(always)]
 fn drive_ones<R: Ring, B: Bits>(
     view: R,
@@ -144,31 +147,33 @@ fn drive_ones<R: Ring, B: Bits>(
         return;
     }
     let mut ring = [R::Place::default(); AHEAD];
-    let (first, coming) = hashes.split_at(hashes.len().min(AHEAD));
-    for (slot, &hash) in ring.iter_mut().zip(first) {
-        *slot = view.place(hash);
-        view.prefetch(*slot);
-    }
-    let (early, late) = out.split_at_mut(coming.len());
     // Answers gather here: after each that it writes to the caller's memory, the compiler would load
     // anew all that a probe reads.
     let mut answers = [R::Answer::default(); AHEAD];
-    let chunks = coming.chunks(AHEAD).zip(early.chunks_mut(AHEAD));
-    for (start, (chunk, out)) in (0..).step_by(AHEAD).zip(chunks) {
-        for (i, (&next, slot)) in chunk.iter().zip(&mut ring).enumerate() {
-            simd::prefetch(coming, start + i + HASHES_AHEAD);
-            let next = view.place(next);
-            view.prefetch(next);
-            answers[i] = view.probe(bits, std::mem::replace(slot, next));
+    let (mut coming, mut out, mut waiting) = (hashes, out, 0);
+    loop {
+        let (chunk, rest) = coming.split_at(coming.len().min(AHEAD));
+        for i in 0..chunk.len().max(waiting).min(AHEAD) {
+            let place = ring[i];
+            if let Some(&hash) = chunk.get(i) {
+                simd::prefetch(rest, i + HASHES_AHEAD - AHEAD);
+                ring[i] = view.place(hash);
+                view.prefetch(ring[i]);
+            }
+            if i < waiting {
+                answers[i] = view.probe(bits, place);
+            }
         }
-        out.copy_from_slice(&answers[..out.len()]);
-    }
-    for (i, answer) in (coming.len()..).zip(late) {
-        *answer = view.probe(bits, ring[i % AHEAD]);
+        let (done, later) = out.split_at_mut(waiting);
+        done.copy_from_slice(&answers[..waiting]);
+        (coming, out, waiting) = (rest, later, chunk.len());
+        if waiting == 0 {
+            return;
+        }
     }
 }
 
-/// The same with eight in every place of the ring.
+/// The same with eight in every slot of the ring.
 #[inline(always)]
 fn drive_eights<R: Ring, B: Bits>(
     view: R,
@@ -177,33 +182,35 @@ fn drive_eights<R: Ring, B: Bits>(
     groups: &[[u64; EIGHT]],
     out: &mut [[R::Answer; EIGHT]],
 ) {
-    const WAITING: usize = AHEAD / EIGHT;
+    const SLOTS: usize = AHEAD / EIGHT;
     if is_near {
         for (&group, answers) in groups.iter().zip(out) {
             *answers = view.probe_eight(bits, view.place_eight(group));
         }
         return;
     }
-    let mut ring = [[R::Place::default(); EIGHT]; WAITING];
-    let (first, coming) = groups.split_at(groups.len().min(WAITING));
-    for (slot, &group) in ring.iter_mut().zip(first) {
-        *slot = view.place_eight(group);
-        for &place in &*slot {
-            view.prefetch(place);
+    let mut ring = [[R::Place::default(); EIGHT]; SLOTS];
+    let (mut coming, mut out, mut waiting) = (groups, out, 0);
+    loop {
+        let (chunk, rest) = coming.split_at(coming.len().min(SLOTS));
+        let (done, later) = out.split_at_mut(waiting);
+        for i in 0..chunk.len().max(waiting).min(SLOTS) {
+            let places = ring[i];
+            if let Some(&group) = chunk.get(i) {
+                simd::prefetch(rest, i + HASHES_AHEAD / EIGHT - SLOTS);
+                ring[i] = view.place_eight(group);
+                for place in ring[i] {
+                    view.prefetch(place);
+                }
+            }
+            if let Some(answers) = done.get_mut(i) {
+                *answers = view.probe_eight(bits, places);
+            }
         }
-    }
-    let (early, late) = out.split_at_mut(coming.len());
-    for (i, (&group, answers)) in coming.iter().zip(early).enumerate() {
-        simd::prefetch(coming, i + HASHES_AHEAD / EIGHT);
-        let next = view.place_eight(group);
-        for place in next {
-            view.prefetch(place);
+        (coming, out, waiting) = (rest, later, chunk.len());
+        if waiting == 0 {
+            return;
         }
-        let places = std::mem::replace(&mut ring[i % WAITING], next);
-        *answers = view.probe_eight(bits, places);
-    }
-    for (i, answers) in (coming.len()..).zip(late) {
-        *answers = view.probe_eight(bits, ring[i % WAITING]);
     }
 }
 
@@ -303,6 +310,8 @@ pub(crate) fn passes<P: Passes>(view: P, hashes: &[u64], out: &mut [bool]) {
     struct Driver<'a, P>(P, &'a [u64], &'a mut [bool]);
     impl<P: Passes> Op for Driver<'_, P> {
         type Out = ();
+        /// Places are found in loops that the compiler turns into vectors.
+        const WIDE: bool = true;
 
         #[inline(always)]
         fn run<B: Bits>(self, _: B) {
@@ -557,6 +566,8 @@ impl<M: Map + ?Sized> Ring for Calls<'_, M, true> {
 pub(crate) trait Leveled {
     /// `bool`, or what a map holds.
     type Answer;
+    /// Whether AVX-512 gains over AVX2.
+    const WIDE: bool = false;
     /// Answers.
     fn look_up<B: Bits>(&self, bits: B, hash: u64) -> Self::Answer;
 }
@@ -567,6 +578,7 @@ pub(crate) fn single<F: Leveled>(filter: &F, hash: u64) -> F::Answer {
     struct One<'a, F>(&'a F, u64);
     impl<F: Leveled> Op for One<'_, F> {
         type Out = F::Answer;
+        const WIDE: bool = F::WIDE;
 
         #[inline(always)]
         fn run<B: Bits>(self, bits: B) -> F::Answer {
@@ -580,6 +592,8 @@ pub(crate) fn single<F: Leveled>(filter: &F, hash: u64) -> F::Answer {
 pub(crate) trait Fill {
     /// From how many bytes on its lines are prefetched: [`NEAR`] or [`FAR`].
     const PREFETCH_FROM: usize = FAR;
+    /// Whether AVX-512 gains over AVX2.
+    const WIDE: bool = false;
     /// Why a hash is refused.
     type Refusal;
 
@@ -597,6 +611,7 @@ pub(crate) fn insert<F: Fill>(filter: F, hash: u64) -> Result<(), F::Refusal> {
     struct One<F>(F, u64);
     impl<F: Fill> Op for One<F> {
         type Out = Result<(), F::Refusal>;
+        const WIDE: bool = F::WIDE;
 
         #[inline(always)]
         fn run<B: Bits>(mut self, bits: B) -> Result<(), F::Refusal> {
@@ -611,6 +626,7 @@ pub(crate) fn insert_batch<F: Fill>(filter: F, hashes: &[u64]) -> Result<(), (us
     struct Driver<'a, F>(F, &'a [u64]);
     impl<F: Fill> Op for Driver<'_, F> {
         type Out = Result<(), (usize, F::Refusal)>;
+        const WIDE: bool = F::WIDE;
 
         #[inline(always)]
         fn run<B: Bits>(self, bits: B) -> Self::Out {
@@ -685,6 +701,7 @@ mod tests {
     }
 
     impl Ring for Notes<'_> {
+        const EIGHTS: bool = true;
         type Place = u64;
         type Answer = bool;
 
@@ -703,10 +720,6 @@ mod tests {
         fn probe<B: Bits>(self, _: B, place: u64) -> bool {
             self.notes.borrow_mut().push(Note::Probe(place));
             says_yes(place)
-        }
-
-        fn takes_eight<B: Bits>(self) -> bool {
-            B::VECTOR
         }
     }
 

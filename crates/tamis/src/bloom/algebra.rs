@@ -162,6 +162,7 @@ fn estimate(bits: u64, ones: u64, k: u32) -> Option<Estimate> {
 struct CountOnes<'a>(&'a [u64], &'a [u64]);
 
 impl Op for CountOnes<'_> {
+    const WIDE: bool = true;
     type Out = [u64; 3];
 
     #[inline(always)]

@@ -161,6 +161,8 @@ fn block_of<L: Lane>(hash: u64, blocks: u64) -> u64 {
 struct Reader<'a, L>(Table<'a, [L; LANES]>);
 
 impl<L: Lane> Ring for Reader<'_, L> {
+    /// A block is one vector.
+    const WIDE: bool = true;
     const PREFETCH_FROM: usize = NEAR;
     type Place = u64;
     type Answer = bool;

@@ -227,6 +227,8 @@ struct Place {
 }
 
 impl<F: Fingerprint, const ARITY: usize, const ONE: bool> Ring for Reader<'_, F, ARITY, ONE> {
+    /// AVX2 has to put a product of words together, and is slower so than one by one.
+    const EIGHTS: bool = true;
     type Place = Place;
     type Answer = bool;
 
@@ -248,13 +250,6 @@ impl<F: Fingerprint, const ARITY: usize, const ONE: bool> Ring for Reader<'_, F,
             first: start + self.shape.first(hash),
             hash,
         }
-    }
-
-    /// By vectors where they multiply words: AVX2 has to put such a product together, and is slower
-    /// so than one by one.
-    #[inline(always)]
-    fn takes_eight<B: Bits>(self) -> bool {
-        B::VECTOR
     }
 
     /// A loop in which the compiler finds the vectors.

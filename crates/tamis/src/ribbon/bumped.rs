@@ -386,6 +386,7 @@ struct Fill<'a> {
 }
 
 impl simd::Op for Fill<'_> {
+    const WIDE: bool = true;
     type Out = Result<Filled, Failure>;
 
     #[inline(always)]

@@ -372,6 +372,7 @@ struct Fill<'a> {
 }
 
 impl simd::Op for Fill<'_> {
+    const WIDE: bool = true;
     type Out = Result<Vec<(u64, u64)>, NoMemory>;
 
     #[inline(always)]

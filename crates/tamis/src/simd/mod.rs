@@ -95,6 +95,8 @@ pub fn force_portable(portable: bool) {
 pub(crate) trait Op {
     /// What the work returns.
     type Out;
+    /// Whether AVX-512 gains over AVX2: a copy is compiled for it only then.
+    const WIDE: bool = false;
     /// Does the work; `bits` has the instructions of the level that the compiler does not find by itself.
     fn run<B: Bits>(self, bits: B) -> Self::Out;
 }
@@ -133,7 +135,9 @@ pub(crate) fn dispatch<O: Op>(op: O) -> O::Out {
                 // SAFETY: `level` has found every feature that `v3` is compiled with, BMI2 among them.
                 Level::V3 => unsafe { v3(op) },
                 // SAFETY: likewise for `v4`.
-                Level::V4 => unsafe { v4(op) },
+                Level::V4 if O::WIDE => unsafe { v4(op) },
+                // SAFETY: `Level::V4` has all that `Level::V3` has.
+                Level::V4 => unsafe { v3(op) },
                 Level::Portable => portable(op),
             }
         }
@@ -144,7 +148,9 @@ pub(crate) fn dispatch<O: Op>(op: O) -> O::Out {
             // SAFETY: as above; `LEVEL` is what `level` has found.
             V3 => unsafe { v3(op) },
             // SAFETY: likewise.
-            V4 => unsafe { v4(op) },
+            V4 if O::WIDE => unsafe { v4(op) },
+            // SAFETY: `Level::V4` has all that `Level::V3` has.
+            V4 => unsafe { v3(op) },
             _ => other(op),
         }
     }

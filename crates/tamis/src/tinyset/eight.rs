@@ -63,6 +63,7 @@ fn place(blocks: u32, hashes: [u64; EIGHT]) -> Eight {
 struct One<'a, const REMOVABLE: bool>(&'a [[u8; BLOCK]], u64);
 
 impl<const REMOVABLE: bool> Op for One<'_, REMOVABLE> {
+    const WIDE: bool = true;
     type Out = bool;
 
     #[inline(always)]
@@ -81,6 +82,7 @@ mod tests {
 
     struct LookUp<'a, const REMOVABLE: bool>(&'a [[u8; BLOCK]], &'a [u64]);
     impl<const REMOVABLE: bool> Op for LookUp<'_, REMOVABLE> {
+        const WIDE: bool = true;
         type Out = Vec<bool>;
         #[inline(always)]
         fn run<B: Bits>(self, bits: B) -> Vec<bool> {
@@ -205,6 +207,7 @@ mod tests {
     /// What vectors leave to others, of a filter at its load.
     struct Unsure<'a>(&'a [[u8; BLOCK]], &'a [u64]);
     impl Op for Unsure<'_> {
+        const WIDE: bool = true;
         type Out = Option<u32>;
         #[inline(always)]
         fn run<B: Bits>(self, bits: B) -> Option<u32> {

@@ -510,6 +510,7 @@ mod tests {
 
     struct Contains<'a, const N: usize, const REMOVABLE: bool>(&'a [u8; N], u32, u64);
     impl<const N: usize, const REMOVABLE: bool> Op for Contains<'_, N, REMOVABLE> {
+        const WIDE: bool = true;
         type Out = bool;
         #[inline(always)]
         fn run<B: Bits>(self, bits: B) -> bool {
@@ -580,6 +581,7 @@ mod tests {
         remainder: u64,
     }
     impl<const N: usize, const REMOVABLE: bool> Op for Insert<N, REMOVABLE> {
+        const WIDE: bool = true;
         type Out = (Option<()>, [u8; N]);
         #[inline(always)]
         fn run<B: Bits>(mut self, bits: B) -> Self::Out {

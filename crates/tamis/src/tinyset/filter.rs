@@ -432,6 +432,10 @@ impl<const N: usize, const REMOVABLE: bool, const USUAL: bool> Ring
     for Reader<'_, N, REMOVABLE, USUAL>
 {
     const PREFETCH_FROM: usize = NEAR;
+    /// Blocks of the default shape and size are compared in a vector.
+    const EIGHTS: bool = USUAL && N == eight::BLOCK;
+    /// So are the fields of the others.
+    const WIDE: bool = true;
     type Place = u64;
     type Answer = bool;
 
@@ -463,14 +467,11 @@ impl<const N: usize, const REMOVABLE: bool, const USUAL: bool> Ring
         }
     }
 
-    /// By a vector, where blocks are of the default shape and size.
-    #[inline(always)]
-    fn takes_eight<B: Bits>(self) -> bool {
-        B::VECTOR && USUAL && N == eight::BLOCK && u32::try_from(self.blocks.len()).is_ok()
-    }
-
     #[inline(always)]
     fn probe_eight<B: Bits>(self, bits: B, hashes: [u64; EIGHT]) -> [bool; EIGHT] {
+        if u32::try_from(self.blocks.len()).is_err() {
+            return hashes.map(|hash| self.probe(bits, hash));
+        }
         let blocks = self.blocks.as_flattened().as_chunks().0;
         eight::look_up::<B, REMOVABLE>(bits, blocks, hashes)
     }
@@ -493,6 +494,7 @@ struct Lookup<'a, const REMOVABLE: bool, const N: usize, const USUAL: bool> {
 impl<const REMOVABLE: bool, const N: usize, const USUAL: bool> Op
     for Lookup<'_, REMOVABLE, N, USUAL>
 {
+    const WIDE: bool = true;
     type Out = bool;
 
     #[inline(always)]
@@ -574,6 +576,7 @@ struct Writer<'a, F, const N: usize, const USUAL: bool>(&'a mut F);
 impl<const REMOVABLE: bool, const N: usize, const USUAL: bool> Fill
     for Writer<'_, TinySetOf<REMOVABLE>, N, USUAL>
 {
+    const WIDE: bool = true;
     const PREFETCH_FROM: usize = NEAR;
     type Refusal = Refused;
 

@@ -139,6 +139,7 @@ mod tests {
 
     struct Compare<'a, const N: usize>(&'a [u8; N], Fields, u64);
     impl<const N: usize> Op for Compare<'_, N> {
+        const WIDE: bool = true;
         type Out = Compared;
         #[inline(always)]
         fn run<B: Bits>(self, bits: B) -> Compared {

@@ -192,6 +192,7 @@ mod tests {
 
     struct Open<'a, const N: usize>([u8; N], Gap<'a>);
     impl<const N: usize> Op for Open<'_, N> {
+        const WIDE: bool = true;
         type Out = [u8; N];
         #[inline(always)]
         fn run<B: Bits>(mut self, bits: B) -> [u8; N] {
