@@ -345,7 +345,10 @@ fn check_model(effort: &Effort) -> Outcome<()> {
         chains: u32,
         load: f64,
         queries: u64,
-    ) -> Outcome<()> {
+    ) -> Outcome<()>
+    where
+        TinySetOf<REMOVABLE>: Kind,
+    {
         let mut keys = members(1, 100_000);
         let filter: TinySetOf<REMOVABLE> = build(policy, block, chains, load, &mut keys)?;
         let geometry = Geometry {
