@@ -656,7 +656,7 @@ mod tests {
         let map = Keyed::<AnyFilter>::from_pairs(&config, Hashing::fast(7), pairs).unwrap();
         assert_eq!(map.get(&9u64), Ok(Some(81)));
         let mut out = [None; 3];
-        map.get_batch(&[1u64, 2, 3], &mut out).unwrap();
+        map.get_batch([1u64, 2, 3], &mut out).unwrap();
         assert_eq!(out, [Some(1), Some(4), Some(9)]);
         let set =
             Keyed::<AnyFilter>::from_pairs(&"bloom".parse().unwrap(), Hashing::fast(7), [("a", 1)]);
