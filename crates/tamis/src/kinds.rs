@@ -144,6 +144,10 @@ impl Capabilities {
 /// ```
 #[derive(Clone, Copy)]
 #[non_exhaustive]
+#[allow(
+    clippy::type_complexity,
+    reason = "each pointer is said once, beside its field"
+)]
 pub struct KindInfo {
     /// The number in files. Never reused.
     pub id: u16,
@@ -271,11 +275,19 @@ impl KindInfo {
         self
     }
 
+    #[allow(
+        clippy::extra_unused_type_parameters,
+        reason = "what takes no insertions cannot be said to grow"
+    )]
     const fn grow<F: Insert>(mut self) -> KindInfo {
         self.can.grow = true;
         self
     }
 
+    #[allow(
+        clippy::extra_unused_type_parameters,
+        reason = "what takes no insertions has no window"
+    )]
     const fn window<F: Insert>(mut self) -> KindInfo {
         self.can.window = true;
         self
