@@ -3,7 +3,8 @@
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let flags = std::env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
-    // Given as `-Ctarget-cpu=X`, or as `-C` and `target-cpu=X`; the last one counts, as it does for the compiler.
+    // Given as `-Ctarget-cpu=X`, or as `-C` and `target-cpu=X`; the last one counts, as it does
+    // for the compiler.
     let given = flags.split('\u{1f}').rev().find_map(|flag| {
         let flag = flag.strip_prefix("-C").unwrap_or(flag).trim_start();
         flag.strip_prefix("target-cpu=")

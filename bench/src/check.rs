@@ -67,7 +67,8 @@ impl Target {
         }
     }
 
-    /// What threads gain shows in time that passes alone; of all else, processor time says more on a busy machine.
+    /// What threads gain shows in time that passes alone; of all else, processor time says more
+    /// on a busy machine.
     pub(crate) fn clock(&self) -> Clock {
         match self.goal {
             Goal::Threads { .. } => Clock::Wall,
@@ -75,7 +76,8 @@ impl Target {
         }
     }
 
-    /// How far we are, sample by sample, and how far we should be; more is better. `None` if it was not measured.
+    /// How far we are, sample by sample, and how far we should be; more is better. `None` if it
+    /// was not measured.
     fn reached(&self, run: &Run) -> Option<(Samples, f64)> {
         let ours = run.find(self.ours, self.shape())?;
         let rival = |name| run.find(name, self.shape());
@@ -138,8 +140,8 @@ impl Target {
         })
     }
 
-    /// What else a reader should know of a run: of threads, what the machine has to give to as many builds that have
-    /// nothing to do with each other.
+    /// What else a reader should know of a run: of threads, what the machine has to give to as
+    /// many builds that have nothing to do with each other.
     fn beside(&self, run: &Run) -> Option<String> {
         let Goal::Threads { .. } = self.goal else {
             return None;
@@ -191,7 +193,8 @@ fn fastest(rival: &Row, single: Figure, batch: Figure) -> Option<Samples> {
     Some(single.or_less(rival.figures.get(&batch).cloned()))
 }
 
-/// The verdict on every target as text, and how many that are held were missed. Each is judged by a run of its own.
+/// The verdict on every target as text, and how many that are held were missed. Each is judged by
+/// a run of its own.
 pub(crate) fn check<'a>(
     judged: impl IntoIterator<Item = (&'a Target, &'a Run)>,
 ) -> (String, usize) {
@@ -228,7 +231,8 @@ mod tests {
     use super::*;
     use crate::targets::{EIGHT_BITS, ONE_PERCENT, TARGETS, batch as batch_of, target};
 
-    /// A run in which our lookups take `ours` ns, single and batch, and the rival's single ones `theirs`.
+    /// A run in which our lookups take `ours` ns, single and batch, and the rival's single ones
+    /// `theirs`.
     fn run(ours: f64, theirs: f64) -> Run {
         let row = |subject: &str, ns: f64, figures: &[Figure]| {
             let mut row = Row {

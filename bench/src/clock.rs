@@ -8,9 +8,11 @@ use crate::stats::Samples;
 /// A clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Clock {
-    /// Time that this process runs on any core: other processes that take turns with it do not show.
+    /// Time that this process runs on any core: other processes that take turns with it do not
+    /// show.
     Cpu,
-    /// Time that passes; what threads gain shows in it. Also what `cpu` falls back to where the system does not tell.
+    /// Time that passes; what threads gain shows in it. Also what `cpu` falls back to where the
+    /// system does not tell.
     Wall,
 }
 
@@ -33,8 +35,9 @@ pub(crate) fn timed<T>(clock: Clock, items: usize, work: impl FnOnce() -> T) -> 
     (result, time.as_nanos() as f64 / items.max(1) as f64)
 }
 
-/// How far the machine was from quiet: the times of one loop of arithmetic, which has no other reason to differ than what else
-/// the processor does, on the other half of the core above all, and at which speed it runs.
+/// How far the machine was from quiet: the times of one loop of arithmetic, which has no other
+/// reason to differ than what else the processor does, on the other half of the core above all,
+/// and at which speed it runs.
 #[derive(Default)]
 pub(crate) struct Unrest(Samples);
 

@@ -1,4 +1,5 @@
-//! Two runs side by side: what became better or worse by more than the rounds differ among themselves.
+//! Two runs side by side: what became better or worse by more than the rounds differ among
+//! themselves.
 
 use crate::figures::{Figure, Row, Run};
 use crate::stats::Samples;
@@ -14,15 +15,17 @@ pub(crate) enum Verdict {
 pub(crate) const LEAST: f64 = 1.03;
 /// Nor is one below this, if there were too few rounds to know how much they differ.
 const LEAST_OF_FEW: f64 = 1.15;
-/// Rounds that are enough: of five and five of the same thing, all of one run lie above all of the other, or below, by chance in one
-/// case of 126, of three and three in one of ten. The ranges compared are a little narrower than that.
+/// Rounds that are enough: of five and five of the same thing, all of one run lie above all of
+/// the other, or below, by chance in one case of 126, of three and three in one of ten. The
+/// ranges compared are a little narrower than that.
 const ENOUGH: usize = 5;
 /// Rounds that are enough for what hardly differs from one to the next.
 const ENOUGH_OF_STEADY: usize = 3;
 
 /// Whether a figure changed: the medians differ, and the ranges from p10 to p90 do not overlap.
 ///
-/// A ratio of the medians below `least` is no change, nor one below [`LEAST_OF_FEW`] of few rounds.
+/// A ratio of the medians below `least` is no change, nor one below [`LEAST_OF_FEW`] of few
+/// rounds.
 fn verdict(figure: Figure, old: &Samples, new: &Samples, least: f64) -> Verdict {
     let enough = if figure.unit() == "ns" {
         ENOUGH
@@ -41,8 +44,8 @@ fn verdict(figure: Figure, old: &Samples, new: &Samples, least: f64) -> Verdict 
     }
 }
 
-/// The comparison as text, and how many figures of the library's own kinds became worse; `None` if the runs have none in
-/// common.
+/// The comparison as text, and how many figures of the library's own kinds became worse; `None`
+/// if the runs have none in common.
 pub(crate) fn compare(old: &Run, new: &Run, least: f64, all: bool) -> Option<(String, usize)> {
     let mut text = String::new();
     for (name, before) in &old.about {
@@ -141,8 +144,9 @@ pub(crate) fn compare(old: &Run, new: &Run, least: f64, all: bool) -> Option<(St
 /// Quotients that differ by less repeat.
 const REPEATED: f64 = 1.1;
 
-/// By how much the quotients of our times and rivals', of the same figure and shape, differ in two runs: 1 or more each. What
-/// slows the whole machine for an hour does not show in them. `None` if there are none.
+/// By how much the quotients of our times and rivals', of the same figure and shape, differ in
+/// two runs: 1 or more each. What slows the whole machine for an hour does not show in them.
+/// `None` if there are none.
 fn quotients_apart(old: &Run, new: &Run) -> Option<Samples> {
     let mut apart = Samples::default();
     let rows = || new.rows.iter();

@@ -1,16 +1,18 @@
-//! Ratios that hold on a machine that others use, too: two filters are alive at once and take turns of some milliseconds.
+//! Ratios that hold on a machine that others use, too: two filters are alive at once and take
+//! turns of some milliseconds.
 //!
 //! ```text
 //!  a run    │ ours: build, lookups, … │ another │ another │ theirs: build, lookups, … │     seconds between the two
 //!  a duel   │ ours │ theirs │ theirs │ ours │ ours │ theirs │ …                             some milliseconds each
 //! ```
 //!
-//! What else the machine does changes its caches and its clock from one second to the next, by far more than two good
-//! filters differ. A slice of lookups of the one and of the other, of the same keys, meets the same machine. But a filter
-//! that is in use finds its own lines in the caches, and here the other one's: so each slice is preceded by as many lookups
-//! of other keys that are not timed. The sides go there and back again, and a sample is the mean of both ways. The quotients
-//! of samples are what is judged. A fill is sliced likewise, but counts as a whole: filters slow down as they fill. Builds
-//! cannot be sliced, and take turns.
+//! What else the machine does changes its caches and its clock from one second to the next, by
+//! far more than two good filters differ. A slice of lookups of the one and of the other, of the
+//! same keys, meets the same machine. But a filter that is in use finds its own lines in the
+//! caches, and here the other one's: so each slice is preceded by as many lookups of other keys
+//! that are not timed. The sides go there and back again, and a sample is the mean of both ways.
+//! The quotients of samples are what is judged. A fill is sliced likewise, but counts as a whole:
+//! filters slow down as they fill. Builds cannot be sliced, and take turns.
 
 use std::hint::black_box;
 use std::thread;
@@ -29,8 +31,9 @@ const SLICE: usize = 1 << 18;
 const TURN: usize = 2 * SLICE;
 /// Keys of a sample: a turn there and one back.
 const SAMPLE: usize = 2 * TURN;
-/// Samples of a round, of each sort of lookup. Where in memory a filter lies, on huge pages or not, counts as much as what
-/// else the machine does: rather more rounds, each with filters of its own, than more samples.
+/// Samples of a round, of each sort of lookup. Where in memory a filter lies, on huge pages or
+/// not, counts as much as what else the machine does: rather more rounds, each with filters of
+/// its own, than more samples.
 pub(crate) const SAMPLES: usize = 4;
 /// Turns of builds on one thread and on several, in a round.
 const TURNS: usize = 8;
@@ -67,7 +70,8 @@ impl Duel<'_> {
         figures.iter().any(|figure| self.figures.contains(figure))
     }
 
-    /// Plays the rounds. A row for each side, whose samples with the same index were taken one after the other.
+    /// Plays the rounds. A row for each side, whose samples with the same index were taken one
+    /// after the other.
     pub(crate) fn play(&self, rounds: usize) -> Result<Run, String> {
         let n = self.sides.first().map_or(0, |side| side.shape.n);
         let rounds = if n < MANY { rounds } else { rounds.min(FEW) };
@@ -149,8 +153,8 @@ impl Duel<'_> {
         Ok(subjects.into_iter().flatten().collect())
     }
 
-    /// Builds on one thread and on several, and several builds at once. What others do on the machine only adds to time
-    /// that passes: of some turns the least counts.
+    /// Builds on one thread and on several, and several builds at once. What others do on the
+    /// machine only adds to time that passes: of some turns the least counts.
     fn on_threads(
         &self,
         side: &Side<'_>,
@@ -180,7 +184,8 @@ impl Duel<'_> {
         Ok(())
     }
 
-    /// Builds on one thread each, as many at once as there are threads: time per key of all of them.
+    /// Builds on one thread each, as many at once as there are threads: time per key of all of
+    /// them.
     fn apart(&self, build: &ThreadedBuild, keys: &Keys, fpr: f64) -> Result<f64, String> {
         let mut copies = vec![keys.members.clone(); self.threads];
         let all = self.threads * keys.members.len();
@@ -219,7 +224,8 @@ impl Duel<'_> {
                     });
                 }
                 if self.asks(&[batch]) {
-                    // Who has no batch does what it can, so that both have the same keys at the same time.
+                    // Who has no batch does what it can, so that both have the same keys at the
+                    // same time.
                     self.there_and_back(batch, next(), rows, |i, asked| {
                         let out = &mut out[..asked.len()];
                         let subject = &subjects[i].subject;
@@ -305,8 +311,8 @@ impl Duel<'_> {
     }
 }
 
-/// Records a round of fills: how long each took, and whether all keys were taken. A filter that refused one was not filled, and
-/// of its round the others have nothing to be compared with.
+/// Records a round of fills: how long each took, and whether all keys were taken. A filter that
+/// refused one was not filled, and of its round the others have nothing to be compared with.
 fn record_fills(figure: Figure, n: usize, fills: &[(f64, Option<bool>)], rows: &mut [Row]) {
     if fills.iter().all(|(_, taken)| *taken == Some(true)) {
         for (row, (ns, _)) in rows.iter_mut().zip(fills) {

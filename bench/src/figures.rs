@@ -1,4 +1,5 @@
-//! The figures that are taken of a subject: names, units, and what a run found, in memory and as JSON.
+//! The figures that are taken of a subject: names, units, and what a run found, in memory and as
+//! JSON.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -32,8 +33,8 @@ pub(crate) enum Figure {
     Limit,
     // Several threads: time that passes, whatever the clock.
     BuildThreads,
-    /// As many builds at once as there are threads, of one thread each, per key of all: what the machine has to give.
-    /// Duels alone measure it.
+    /// As many builds at once as there are threads, of one thread each, per key of all: what the
+    /// machine has to give. Duels alone measure it.
     BuildApart,
     HalfThreads,
     HalfBatchThreads,
@@ -169,7 +170,8 @@ impl Row {
         })
     }
 
-    /// The mean time of a lookup over absent, present and mixed keys, round by round; `None` without such calls.
+    /// The mean time of a lookup over absent, present and mixed keys, round by round; `None`
+    /// without such calls.
     pub(crate) fn lookup(&self, figures: [Figure; 3]) -> Option<Samples> {
         let [a, b, c] = figures.map(|figure| self.figures.get(&figure));
         let rounds = a?.0.iter().zip(&b?.0).zip(&c?.0);
@@ -184,8 +186,9 @@ impl Row {
         Some(single.or_less(self.lookup(Figure::BATCH)))
     }
 
-    /// Bits per key above the least that any filter of its rate needs, log₂(1/ε). The rate is the one that the filter
-    /// expects, or else the one that was measured; `None` where no false positive was seen.
+    /// Bits per key above the least that any filter of its rate needs, log₂(1/ε). The rate is the
+    /// one that the filter expects, or else the one that was measured; `None` where no false
+    /// positive was seen.
     pub(crate) fn overhead(&self) -> Option<f64> {
         let measured = self.figures.get(&Figure::Fpr)?;
         let mean = measured.0.iter().sum::<f64>() / measured.0.len() as f64;
@@ -254,8 +257,8 @@ impl Run {
         json!({ "about": self.about, "rows": rows.collect::<Vec<_>>() })
     }
 
-    /// Reads what [`to_json`](Self::to_json) wrote; figures of another version are passed over, and what an earlier one did
-    /// not write was then the only choice.
+    /// Reads what [`to_json`](Self::to_json) wrote; figures of another version are passed over,
+    /// and what an earlier one did not write was then the only choice.
     pub(crate) fn from_json(value: &Value) -> Option<Run> {
         let rows = value["rows"].as_array()?.iter().map(|row| {
             let figures = row["figures"].as_object()?.iter();

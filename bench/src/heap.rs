@@ -1,5 +1,5 @@
-//! The counting allocator: how many bytes are held, the most that were held since the last question, and how many a thread
-//! gives back.
+//! The counting allocator: how many bytes are held, the most that were held since the last
+//! question, and how many a thread gives back.
 #![allow(
     unsafe_code,
     reason = "a global allocator is an unsafe trait; this one only counts"
@@ -18,7 +18,8 @@ static LIVE: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// Bytes that this thread asked for, less those that it gave back; it may give back what another asked for.
+    /// Bytes that this thread asked for, less those that it gave back; it may give back what
+    /// another asked for.
     static OWN: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -33,7 +34,8 @@ fn shrink(bytes: usize) {
     OWN.set(OWN.get().wrapping_sub(bytes));
 }
 
-// SAFETY: every call is passed on to the system's allocator unchanged; the counters touch no memory of the caller.
+// SAFETY: every call is passed on to the system's allocator unchanged; the counters touch no
+// memory of the caller.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         grow(layout.size());
@@ -41,7 +43,8 @@ unsafe impl GlobalAlloc for Counting {
         unsafe { System.alloc(layout) }
     }
 
-    // Passed on as it is, not made of `alloc`: the system hands out zero pages without touching them.
+    // Passed on as it is, not made of `alloc`: the system hands out zero pages without touching
+    // them.
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         grow(layout.size());
         // SAFETY: the caller's promise, passed on.
@@ -54,8 +57,8 @@ unsafe impl GlobalAlloc for Counting {
         unsafe { System.dealloc(ptr, layout) }
     }
 
-    // Only the difference is counted: a large block, and only those weigh, is moved by remapping its pages, so that old
-    // and new are never held together.
+    // Only the difference is counted: a large block, and only those weigh, is moved by remapping
+    // its pages, so that old and new are never held together.
     unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         if new_size >= layout.size() {
             grow(new_size - layout.size());
@@ -67,8 +70,9 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// What a piece of work left on the heap, and the most it needed on the way, in bytes above what was held before, by all
-/// threads: those of an earlier piece of work that end meanwhile count, too.
+/// What a piece of work left on the heap, and the most it needed on the way, in bytes above what
+/// was held before, by all threads: those of an earlier piece of work that end meanwhile count,
+/// too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Used {
     pub(crate) held: usize,
@@ -92,7 +96,8 @@ pub(crate) fn count<T>(work: impl FnOnce() -> T) -> (T, Used) {
     (result, used)
 }
 
-/// Bytes that `value` held: those that it gives back on this thread, whoever asked for them and whatever other threads do.
+/// Bytes that `value` held: those that it gives back on this thread, whoever asked for them and
+/// whatever other threads do.
 pub(crate) fn held_by<T>(value: T) -> usize {
     let before = OWN.get();
     drop(value);

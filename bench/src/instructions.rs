@@ -1,8 +1,9 @@
 //! Instructions per call of each kind and each rival, which no noise can touch.
 //!
-//! Under valgrind's callgrind, which is told to collect inside of [`counted_calls`] alone and to write a dump after each call
-//! of it, each line that is printed belongs to the dump of the same number; without valgrind this does the same work and
-//! counts nothing. `cargo xtask instructions` puts both together.
+//! Under valgrind's callgrind, which is told to collect inside of [`counted_calls`] alone and to
+//! write a dump after each call of it, each line that is printed belongs to the dump of the same
+//! number; without valgrind this does the same work and counts nothing. `cargo xtask
+//! instructions` puts both together.
 
 use std::hint::black_box;
 
@@ -20,7 +21,8 @@ const FPR: f64 = 0.01;
 #[inline(never)]
 fn counted_calls(work: &mut dyn FnMut()) {
     work();
-    // Keeps the call above from becoming a jump, and this function from being merged with another.
+    // Keeps the call above from becoming a jump, and this function from being merged with
+    // another.
     black_box(());
 }
 
@@ -51,7 +53,8 @@ impl Calls for Nothing {
     }
 }
 
-/// Makes the calls of every kind and rival, and prints a line `name operation calls` for each dump.
+/// Makes the calls of every kind and rival, and prints a line `name operation calls` for each
+/// dump.
 pub(crate) fn run() -> Result<(), String> {
     let keys = Keys::new(KeyType::U64, 0, KEYS, CALLS);
     let mut nothing: Box<dyn Subject> = Box::new(Nothing);
@@ -116,7 +119,8 @@ fn inserts(name: &str, subject: &mut dyn Subject, keys: &Keys) -> Result<(), Str
 fn removes(name: &str, subject: &mut dyn Subject, keys: &Keys) -> Result<(), String> {
     let mut found = None;
     let second = &keys.members[KEYS - CALLS..];
-    // Asked about no keys, a filter that cannot remove says nothing: one key tells, and is put back.
+    // Asked about no keys, a filter that cannot remove says nothing: one key tells, and is put
+    // back.
     if subject.remove_each(&second[..1]).is_some() {
         subject.insert_each(Ask::Words(&second[..1]));
         dump(name, "remove", &mut || {

@@ -1,8 +1,9 @@
 //! Keys: one `SplitMix64` stream per round, the same for every subject.
 //!
-//! The stream is a bijection of a counter, so that keys are distinct, and absent keys (counters of another range) are
-//! absent for certain. Its values are uniform: they serve as keys and as hashes alike. A string is made of a value of the
-//! stream, which it spells out, so strings are as distinct as the values.
+//! The stream is a bijection of a counter, so that keys are distinct, and absent keys (counters
+//! of another range) are absent for certain. Its values are uniform: they serve as keys and as
+//! hashes alike. A string is made of a value of the stream, which it spells out, so strings are
+//! as distinct as the values.
 
 /// What type the keys have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]

@@ -1,8 +1,8 @@
 //! The machine's limit: independent random reads of 64-byte lines.
 //!
-//! No filter that waits for one line per lookup can beat it, so a batch lookup is also given as a multiple of it. The
-//! queries are the filter's own, and the buffer has the filter's size and is backed by huge pages where the system
-//! grants them.
+//! No filter that waits for one line per lookup can beat it, so a batch lookup is also given as a
+//! multiple of it. The queries are the filter's own, and the buffer has the filter's size and is
+//! backed by huge pages where the system grants them.
 #![allow(
     unsafe_code,
     reason = "a prefetch has no safe form; it reads nothing and may point anywhere"
@@ -29,8 +29,9 @@ impl Lines {
         })
     }
 
-    /// The shortest time of a line read, ns, over a working set of `bytes`: the best of a plain loop, which lets the
-    /// processor overlap reads by itself, and of rolling prefetches at two distances, the longer one into the second cache.
+    /// The shortest time of a line read, ns, over a working set of `bytes`: the best of a plain
+    /// loop, which lets the processor overlap reads by itself, and of rolling prefetches at two
+    /// distances, the longer one into the second cache.
     pub(crate) fn ns_per_read(
         &mut self,
         bytes: usize,
@@ -55,7 +56,8 @@ impl Lines {
 /// How far ahead lines are prefetched; 0 is a plain loop.
 const AHEAD: [usize; 3] = [0, 32, FAR];
 
-/// From this distance on, lines are asked for into the second cache: there a core can wait for more of them at once.
+/// From this distance on, lines are asked for into the second cache: there a core can wait for
+/// more of them at once.
 const FAR: usize = 64;
 
 /// Fresh memory, every page of it touched.
@@ -93,7 +95,8 @@ fn prefetch(buffer: &[u8], index: usize, is_far: bool) {
     {
         use std::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};
         let line = buffer.as_ptr().wrapping_add(index).cast();
-        // SAFETY: a prefetch reads nothing and may be given any address; `wrapping_add` makes no promise about it.
+        // SAFETY: a prefetch reads nothing and may be given any address; `wrapping_add` makes no
+        // promise about it.
         unsafe {
             if is_far {
                 _mm_prefetch::<_MM_HINT_T1>(line);

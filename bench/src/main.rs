@@ -78,7 +78,8 @@ enum Command {
         #[arg(long)]
         json: Option<PathBuf>,
     },
-    /// Let filters meet in turns of some milliseconds: the times of each, and how many times the first one's they are.
+    /// Let filters meet in turns of some milliseconds: the times of each, and how many times the
+    /// first one's they are.
     Duel {
         /// Who meets, by the names of `list`.
         #[arg(required = true, num_args = 2..)]
@@ -105,7 +106,8 @@ enum Command {
         /// Where the page goes.
         #[arg(long, value_name = "FILE", default_value = "report.html")]
         html: PathBuf,
-        /// Write the chart of space against time of a million keys at 1 % as a picture of its own, too.
+        /// Write the chart of space against time of a million keys at 1 % as a picture of its
+        /// own, too.
         #[arg(long, value_name = "FILE")]
         svg: Option<PathBuf>,
     },
@@ -143,7 +145,8 @@ struct RunArgs {
     /// Numbers of keys [default: 100000,1000000,10000000; 100000000 takes 6 GiB].
     #[arg(long, value_delimiter = ',')]
     n: Vec<usize>,
-    /// False-positive rates [default: 0.01,0.00390625,0.001 up to a million keys, 0.00390625 beyond].
+    /// False-positive rates [default: 0.01,0.00390625,0.001 up to a million keys, 0.00390625
+    /// beyond].
     #[arg(long, value_delimiter = ',')]
     fpr: Vec<f64>,
     /// Types of keys [default: u64, and strings at a million keys].
@@ -158,11 +161,12 @@ struct RunArgs {
     /// No rivals.
     #[arg(long)]
     no_rivals: bool,
-    /// Rounds for each size and rate [default: up to 5, and up to 3 from a million keys on, while nine
-    /// minutes last; quick: up to 3].
+    /// Rounds for each size and rate [default: up to 5, and up to 3 from a million keys on, while
+    /// nine minutes last; quick: up to 3].
     #[arg(long)]
     rounds: Option<usize>,
-    /// Build and look up on this many threads, too [default: 2 at 0.00390625 from a million keys on].
+    /// Build and look up on this many threads, too [default: 2 at 0.00390625 from a million keys
+    /// on].
     #[arg(long)]
     threads: Option<usize>,
     /// Which time to measure.
@@ -284,8 +288,8 @@ fn run(args: RunArgs) -> Result<ExitCode, Box<dyn Error>> {
     Ok(code)
 }
 
-/// Finds before the minutes of a run what cannot be written after them. A run that is stopped has lost no file and left
-/// none.
+/// Finds before the minutes of a run what cannot be written after them. A run that is stopped has
+/// lost no file and left none.
 fn writable(path: &Path) -> std::io::Result<()> {
     match File::create_new(path) {
         Ok(_) => std::fs::remove_file(path),
@@ -491,8 +495,8 @@ fn let_meet(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Lets those meet whom each target speaks of; targets of the same ones and the same clock share a duel, and one that
-/// speaks of us alone has part in the first of ours.
+/// Lets those meet whom each target speaks of; targets of the same ones and the same clock share
+/// a duel, and one that speaks of us alone has part in the first of ours.
 fn measure_targets(targets: &[&Target], rounds: usize) -> (Vec<Rc<Run>>, Unrest) {
     let all = subject::all();
     let mut duels: Vec<(Vec<_>, Clock, Rc<Run>)> = Vec::new();
@@ -520,7 +524,8 @@ fn measure_targets(targets: &[&Target], rounds: usize) -> (Vec<Rc<Run>>, Unrest)
         };
         let who: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
         progress(&format!("{}: {}", target.shape(), who.join(" and ")));
-        // Without memory for one duel, say, the others are held; the verdict says that this one was not.
+        // Without memory for one duel, say, the others are held; the verdict says that this one
+        // was not.
         let run = duel.play(rounds).unwrap_or_else(|reason| {
             eprintln!(
                 "took no part: {} at {}: {reason}",

@@ -1,4 +1,5 @@
-//! The stopwatch: rounds that interleave all subjects, so that what disturbs the machine disturbs everyone.
+//! The stopwatch: rounds that interleave all subjects, so that what disturbs the machine disturbs
+//! everyone.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -15,11 +16,12 @@ use crate::subject::{Contestant, Inserting, Subject, hash};
 
 /// Lookups of a pass at least, however few the keys: a rate of 2⁻⁸ is then known to a tenth.
 const LEAST_QUERIES: usize = 1 << 16;
-/// Lookups are timed in this many parts, and the fastest counts: what slows down one part is not the filter. The parts'
-/// queries differ, since asking twice would find its lines in a cache.
+/// Lookups are timed in this many parts, and the fastest counts: what slows down one part is not
+/// the filter. The parts' queries differ, since asking twice would find its lines in a cache.
 const PARTS: usize = 4;
 
-/// Runs the plan. `progress` is told what is under way; the second list says who took no part, and why.
+/// Runs the plan. `progress` is told what is under way; the second list says who took no part,
+/// and why.
 pub(crate) fn run(
     plan: &Plan,
     mut progress: impl FnMut(&str),
@@ -103,7 +105,8 @@ impl Turn<'_> {
         let (contestant, clock, fpr) = (self.contestant, self.clock, self.row.shape.fpr);
         let [members, ..] = self.keys.as_given();
         let n = members.len();
-        // A build may reorder its keys: each has a copy, which is not counted. Strings are hashed as part of the build.
+        // A build may reorder its keys: each has a copy, which is not counted. Strings are hashed
+        // as part of the build.
         let mut copy = match members {
             Ask::Words(words) => words.to_vec(),
             Ask::Strings(_) => Vec::new(),
@@ -146,7 +149,8 @@ impl Turn<'_> {
                     Ok::<_, String>((subject, taken))
                 };
                 let (filled, ns) = timed(clock, n, fill);
-                // A kind may be full a little before its capacity when keys come one by one; then this says nothing.
+                // A kind may be full a little before its capacity when keys come one by one; then
+                // this says nothing.
                 if black_box(filled?).1 == Some(true) {
                     self.row.record(Figure::Insert, ns);
                 }
@@ -274,8 +278,9 @@ impl Turn<'_> {
     }
 }
 
-/// Nanoseconds that pass per key while each thread does its share of the keys, from the first start to the last end.
-/// Threads wait for each other before they start, so that making them does not count.
+/// Nanoseconds that pass per key while each thread does its share of the keys, from the first
+/// start to the last end. Threads wait for each other before they start, so that making them does
+/// not count.
 fn on_threads(threads: usize, keys: Ask<'_>, work: &(dyn Fn(Ask<'_>) + Sync)) -> f64 {
     let shares: Vec<Ask<'_>> = keys.chunks(keys.len().div_ceil(threads)).collect();
     let barrier = Barrier::new(shares.len());
@@ -303,7 +308,8 @@ fn on_threads(threads: usize, keys: Ask<'_>, work: &(dyn Fn(Ask<'_>) + Sync)) ->
     passed / keys.len().max(1) as f64
 }
 
-/// The machine, the load on it, and how this program was compiled: what a reader of the figures must know.
+/// The machine, the load on it, and how this program was compiled: what a reader of the figures
+/// must know.
 fn about(plan: &Plan) -> BTreeMap<String, String> {
     let read = |path| std::fs::read_to_string(path).unwrap_or_default();
     let cpu_info = read("/proc/cpuinfo");

@@ -1,7 +1,8 @@
 //! The library's own kinds: each that is registered, found by itself.
 //!
-//! A user who knows which filter they want holds its type, and so does the bench: the library shows it the type of every
-//! kind that is declared, and the loops of single calls are compiled for each.
+//! A user who knows which filter they want holds its type, and so does the bench: the library
+//! shows it the type of every kind that is declared, and the loops of single calls are compiled
+//! for each.
 
 use tamis::{Config, Cuckoo, Declared, Kind, KindInfo, KindVisitor};
 
@@ -58,7 +59,8 @@ pub(crate) fn contestants() -> Vec<Contestant> {
     let mut makers = Makers(Vec::new());
     tamis::for_each_kind(&mut makers);
     let kinds = makers.0.iter().map(|maker| (maker, maker.info.name, None));
-    // Beside the kinds as they size themselves, the cuckoo filter of 12 bits that papers compare with.
+    // Beside the kinds as they size themselves, the cuckoo filter of 12 bits that papers compare
+    // with.
     let is_cuckoo = |maker: &&Maker| maker.info.id == Cuckoo::INFO.id;
     let cuckoo = makers.0.iter().filter(is_cuckoo);
     let cuckoo12 = cuckoo.map(|maker| (maker, "cuckoo12", Some(12)));

@@ -1,5 +1,5 @@
-//! What is measured: which shapes, in how many rounds, on how many threads. One place says it, so that its time can be
-//! reckoned with.
+//! What is measured: which shapes, in how many rounds, on how many threads. One place says it, so
+//! that its time can be reckoned with.
 //!
 //! | matrix | words | strings | threads |
 //! |---|---|---|---|
@@ -7,9 +7,9 @@
 //! | default | 10⁵ and 10⁶ at 1 %, 2⁻⁸ and 0.1 %; 10⁷ at 2⁻⁸ | 10⁶ at 2⁻⁸ | 10⁶ and 10⁷ at 2⁻⁸ |
 //! | full | all three sizes at all three rates | all three sizes at 2⁻⁸ | everywhere |
 //!
-//! Sizes, rates and types of keys that are named are measured each with each, as long as it takes. Where nothing is named,
-//! the quick and the default matrix have a budget of time: everyone has a turn in every table, and further rounds as far
-//! as it goes.
+//! Sizes, rates and types of keys that are named are measured each with each, as long as it
+//! takes. Where nothing is named, the quick and the default matrix have a budget of time:
+//! everyone has a turn in every table, and further rounds as far as it goes.
 
 use std::time::Duration;
 
@@ -30,8 +30,8 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// A subject whose turn takes longer than this, ns, has no other; and who is filled as slowly is filled in no other
-    /// way.
+    /// A subject whose turn takes longer than this, ns, has no other; and who is filled as slowly
+    /// is filled in no other way.
     pub(crate) fn patience(&self) -> f64 {
         if self.budget.is_some() { 3e9 } else { 20e9 }
     }
@@ -72,7 +72,8 @@ const MANY: usize = 1_000_000;
 /// Threads where none are named: what the smallest machines have.
 const THREADS: usize = 2;
 
-/// How long a run of what nobody named may take, a little less than what it promises: the last turn ends later.
+/// How long a run of what nobody named may take, a little less than what it promises: the last
+/// turn ends later.
 pub(crate) fn budget(matrix: Matrix, named: &Named) -> Option<Duration> {
     let is_named = !named.sizes.is_empty() || !named.rates.is_empty() || !named.keys.is_empty();
     match matrix {
@@ -83,8 +84,8 @@ pub(crate) fn budget(matrix: Matrix, named: &Named) -> Option<Duration> {
     }
 }
 
-/// When each table's further rounds end, as a share of the budget: large sizes have more of it, and what one table leaves
-/// over is the next one's.
+/// When each table's further rounds end, as a share of the budget: large sizes have more of it,
+/// and what one table leaves over is the next one's.
 pub(crate) fn shares(tasks: &[Task]) -> Vec<f64> {
     let weight = |task: &Task| (task.shape.n as f64).sqrt();
     let all: f64 = tasks.iter().map(weight).sum();
@@ -193,8 +194,8 @@ pub(crate) fn refuse(tasks: &[Task]) -> Result<(), String> {
     Ok(())
 }
 
-/// Refuses what does not fit into memory: two copies of the keys, the strings if there are any, and a build that takes
-/// `peak` bytes a key.
+/// Refuses what does not fit into memory: two copies of the keys, the strings if there are any,
+/// and a build that takes `peak` bytes a key.
 pub(crate) fn fits(shape: Shape, peak: usize) -> Result<(), String> {
     let of_keys = match shape.keys {
         KeyType::U64 => 16,
@@ -216,7 +217,8 @@ pub(crate) fn fits(shape: Shape, peak: usize) -> Result<(), String> {
     }
 }
 
-/// What the system can give: of the machine's memory what is free, and of a container's what it may still take.
+/// What the system can give: of the machine's memory what is free, and of a container's what it
+/// may still take.
 fn free_bytes() -> Option<u64> {
     let read = |path| std::fs::read_to_string(path).ok();
     let info = read("/proc/meminfo")?;

@@ -101,7 +101,8 @@ rounds.
 !: above the rate asked for.
 ";
 
-/// The columns in which someone has a figure. A group's name moves on when its first column is left out.
+/// The columns in which someone has a figure. A group's name moves on when its first column is
+/// left out.
 fn measured(rows: &[&Row]) -> Vec<Column> {
     let (mut columns, mut group) = (Vec::new(), "");
     for column in COLUMNS {
@@ -151,7 +152,8 @@ fn table(rows: &[&Row]) -> String {
     text
 }
 
-/// A duel: a line for each figure, with what every side took and how many times the first one's that is.
+/// A duel: a line for each figure, with what every side took and how many times the first one's
+/// that is.
 pub(crate) fn quotients(run: &Run) -> String {
     let Some((first, others)) = run.rows.split_first() else {
         return String::new();

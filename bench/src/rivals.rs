@@ -1,8 +1,9 @@
 //! Other crates' filters: one implementation of [`Rival`] each.
 //!
-//! All are given the same 64-bit keys, which are uniform. Who takes hashes gets the keys as they are; who insists on
-//! hashing gets [`Mix`], a hasher of two multiplications, so that nobody is measured by the cost of `SipHash`; who brings
-//! a hash of its own that cannot be replaced keeps it (README.md says which).
+//! All are given the same 64-bit keys, which are uniform. Who takes hashes gets the keys as they
+//! are; who insists on hashing gets [`Mix`], a hasher of two multiplications, so that nobody is
+//! measured by the cost of `SipHash`; who brings a hash of its own that cannot be replaced keeps
+//! it (README.md says which).
 
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Mutex, PoisonError};
@@ -15,10 +16,11 @@ trait Rival: Calls + Sized {
     const NAME: &'static str;
     /// The directory that its algorithm would have in the library.
     const FAMILY: &'static str;
-    /// Whether it takes keys one by one: then it has [`empty`](Rival::empty) and [`Calls::insert`], and `build` uses them.
+    /// Whether it takes keys one by one: then it has [`empty`](Rival::empty) and
+    /// [`Calls::insert`], and `build` uses them.
     const INSERTS: bool = false;
-    /// The lowest rate it can be asked for: that of its fingerprint where the width is fixed. Who expects just that says so, as
-    /// of 2⁻¹⁶ too few false positives are seen to know it by.
+    /// The lowest rate it can be asked for: that of its fingerprint where the width is fixed. Who
+    /// expects just that says so, as of 2⁻¹⁶ too few false positives are seen to know it by.
     const LEAST_FPR: f64 = 0.0;
     /// Bytes per key at the peak of a build, roughly.
     const PEAK: usize = 40;
@@ -105,7 +107,8 @@ fn rival<R: Rival>() -> Contestant {
     }
 }
 
-/// A hasher for keys that are uniform already, and for the small integers that cuckoo filters hash again.
+/// A hasher for keys that are uniform already, and for the small integers that cuckoo filters
+/// hash again.
 #[derive(Clone, Default)]
 struct Mix(u64);
 
@@ -220,8 +223,8 @@ impl Rival for sbbf_rs_safe::Filter {
     }
 }
 
-/// Whole bits per key of a split-block filter. Its user would read them off a table, so they are found once, by the first
-/// build, whose time a median forgets.
+/// Whole bits per key of a split-block filter. Its user would read them off a table, so they are
+/// found once, by the first build, whose time a median forgets.
 fn split_block_bits(fpr: f64) -> usize {
     static KNOWN: Mutex<Vec<(f64, usize)>> = Mutex::new(Vec::new());
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -273,7 +276,8 @@ impl Rival for cuckoofilter::CuckooFilter<Mix> {
     const NAME: &'static str = "cuckoofilter";
     const FAMILY: &'static str = "cuckoo";
     const INSERTS: bool = true;
-    /// Its fingerprints have one byte, eight of which a lookup compares: it errs by 1 to 3 %, whatever is asked for.
+    /// Its fingerprints have one byte, eight of which a lookup compares: it errs by 1 to 3 %,
+    /// whatever is asked for.
     const LEAST_FPR: f64 = 0.01;
 
     /// It loses a key when it is full, so it is given 5 % of room above the keys.
@@ -594,7 +598,8 @@ fn pleat() -> Contestant {
     }
 }
 
-/// A minimal perfect hash function, which becomes a filter by a fingerprint for each key: its low byte.
+/// A minimal perfect hash function, which becomes a filter by a fingerprint for each key: its low
+/// byte.
 struct PtrHash {
     function: ptr_hash::DefaultPtrHash,
     fingerprints: Vec<u8>,

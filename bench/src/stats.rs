@@ -5,7 +5,8 @@
 pub(crate) struct Samples(pub(crate) Vec<f64>);
 
 impl Samples {
-    /// The value below which a fraction `q` of the samples lies, between neighbours by interpolation; NaN of none.
+    /// The value below which a fraction `q` of the samples lies, between neighbours by
+    /// interpolation; NaN of none.
     pub(crate) fn quantile(&self, q: f64) -> f64 {
         let mut sorted = self.0.clone();
         sorted.sort_by(f64::total_cmp);
@@ -26,7 +27,8 @@ impl Samples {
         (self.quantile(0.1), self.quantile(0.9))
     }
 
-    /// The width of that range relative to the median; 0 where the median is, and `None` of fewer than two samples.
+    /// The width of that range relative to the median; 0 where the median is, and `None` of fewer
+    /// than two samples.
     pub(crate) fn spread(&self) -> Option<f64> {
         let ((low, high), median) = (self.range(), self.median());
         let spread = if median == 0.0 {
@@ -37,7 +39,8 @@ impl Samples {
         (self.0.len() > 1).then_some(spread)
     }
 
-    /// These or others, whose median is less. To choose sample by sample would be to choose by noise.
+    /// These or others, whose median is less. To choose sample by sample would be to choose by
+    /// noise.
     pub(crate) fn or_less(self, other: Option<Samples>) -> Samples {
         match other {
             Some(other) if other.median() < self.median() => other,
@@ -45,8 +48,8 @@ impl Samples {
         }
     }
 
-    /// Samples of the quotient, round by round. Rounds interleave subjects, so that what slows the machine for a while
-    /// slows both, and their quotient steadies.
+    /// Samples of the quotient, round by round. Rounds interleave subjects, so that what slows
+    /// the machine for a while slows both, and their quotient steadies.
     pub(crate) fn over(&self, other: &Samples) -> Samples {
         Samples(self.0.iter().zip(&other.0).map(|(a, b)| a / b).collect())
     }

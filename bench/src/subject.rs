@@ -1,8 +1,9 @@
-//! What is measured: the one trait between the stopwatch and a filter, of this library or another.
+//! What is measured: the one trait between the stopwatch and a filter, of this library or
+//! another.
 //!
-//! A rival's user calls a method of a known type, which the compiler inlines. The same holds here for everyone: the
-//! loops over keys are inside [`Subject`]'s methods and compiled for each type, and the one dynamic call around a loop
-//! of a million lookups costs nothing.
+//! A rival's user calls a method of a known type, which the compiler inlines. The same holds here
+//! for everyone: the loops over keys are inside [`Subject`]'s methods and compiled for each type,
+//! and the one dynamic call around a loop of a million lookups costs nothing.
 
 use std::hint::black_box;
 
@@ -29,9 +30,11 @@ pub(crate) struct Contestant {
     pub(crate) build: Build,
     /// Whether and how it is filled one by one.
     pub(crate) insert: Inserting,
-    /// Builds on several threads; `None` for rivals that cannot. A kind of ours that does not use them ignores them.
+    /// Builds on several threads; `None` for rivals that cannot. A kind of ours that does not use
+    /// them ignores them.
     pub(crate) threaded: Option<ThreadedBuild>,
-    /// The most memory that a build takes, in bytes per key and roughly; who does not fit does not start.
+    /// The most memory that a build takes, in bytes per key and roughly; who does not fit does
+    /// not start.
     pub(crate) peak: usize,
 }
 
@@ -81,16 +84,20 @@ pub(crate) trait Subject: Send + Sync {
     /// Looks up all keys by the filter's own batch call; `false` if it has none.
     fn contains_batch(&self, keys: Ask<'_>, out: &mut [bool]) -> bool;
 
-    /// Counts every key by a call of its own; how many have a count, `None` if the filter does not count.
+    /// Counts every key by a call of its own; how many have a count, `None` if the filter does
+    /// not count.
     fn count_each(&self, keys: &[u64]) -> Option<u64>;
 
-    /// Inserts every key by a call of its own; `None` if keys cannot be inserted, `Some(false)` if one was refused.
+    /// Inserts every key by a call of its own; `None` if keys cannot be inserted, `Some(false)`
+    /// if one was refused.
     fn insert_each(&mut self, keys: Ask<'_>) -> Option<bool>;
 
-    /// Inserts all keys by the filter's own batch call; `None` if it has none, `Some(false)` if a key was refused.
+    /// Inserts all keys by the filter's own batch call; `None` if it has none, `Some(false)` if a
+    /// key was refused.
     fn insert_batch(&mut self, keys: &[u64]) -> Option<bool>;
 
-    /// Removes every key by a call of its own; how many were found, `None` if keys cannot be removed.
+    /// Removes every key by a call of its own; how many were found, `None` if keys cannot be
+    /// removed.
     fn remove_each(&mut self, keys: &[u64]) -> Option<u64>;
 
     /// The rate that the filter expects of itself, if it tells.
@@ -132,13 +139,15 @@ pub(crate) fn hash(string: &[u8]) -> u64 {
     Hashing::default().hash_bytes(string)
 }
 
-/// Strings are hashed in runs of this many before they are looked up together, as `tamis::Keyed` does.
+/// Strings are hashed in runs of this many before they are looked up together, as `tamis::Keyed`
+/// does.
 const CHUNK: usize = 256;
 
 impl<C: Calls> Subject for C {
     #[inline(never)]
     fn contains_each(&self, keys: Ask<'_>) -> u64 {
-        // Every answer is looked at by itself: calls are not merged into vectors, as they would not be in use.
+        // Every answer is looked at by itself: calls are not merged into vectors, as they would
+        // not be in use.
         let ask = |key| u64::from(black_box(self.contains(key)));
         match keys {
             Ask::Words(words) => {

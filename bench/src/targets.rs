@@ -11,7 +11,8 @@ pub(crate) struct Target {
 }
 
 pub(crate) enum Goal {
-    /// Our batch lookups are this many times as fast as the rival's best lookups, single or batch.
+    /// Our batch lookups are this many times as fast as the rival's best lookups, single or
+    /// batch.
     Batch { rival: &'static str, times: f64 },
     /// Our batch lookups of absent keys, against the rival's faster way of looking them up.
     AbsentBatch { rival: &'static str, times: f64 },
@@ -96,19 +97,20 @@ const XORF: &str = "xorf/BinaryFuse8";
 const SUX_OF_ONE: &str = "sux/VFilter8-one-table";
 const AUTOSCALE: &str = "autoscale_cuckoo_filter";
 
-/// Every target: a ratio on the same keys and machine, at the same time. Those for later become `target`s once they are
-/// met on a quiet machine. Single calls are compared with those of the same filter elsewhere.
+/// Every target: a ratio on the same keys and machine, at the same time. Those for later become
+/// `target`s once they are met on a quiet machine. Single calls are compared with those of the
+/// same filter elsewhere.
 pub(crate) const TARGETS: &[Target] = &[
     target("bloom", ONE_PERCENT, batch("fastbloom", 1.5)),
     target("bloom", ONE_PERCENT, single("fastbloom", 1.0)),
-    // As many instructions as theirs, and as many lines: 1.04 to 1.13 in seven checks on Emerald Rapids, 0.98 to 1.02 on Zen 3,
-    // 0.93 in two on Zen 4.
+    // As many instructions as theirs, and as many lines: 1.04 to 1.13 in seven checks on Emerald
+    // Rapids, 0.98 to 1.02 on Zen 3, 0.93 in two on Zen 4.
     later("bloom", ONE_PERCENT, insert("fastbloom", 1.0)),
     target("split_block", ONE_PERCENT, batch("sbbf-rs", 1.4)),
     large("split_block", ONE_PERCENT, batch("sbbf-rs", 2.2)),
-    // As many instructions as theirs, but one: 0.91 to 1.05 in a dozen checks on two processors. Insertions are seven more,
-    // as ours are counted and may have to copy the blocks first: 0.90 to 0.95 in three on Zen 3, 0.98 to 1.06 on Emerald Rapids,
-    // 0.92 in two on Zen 4.
+    // As many instructions as theirs, but one: 0.91 to 1.05 in a dozen checks on two processors.
+    // Insertions are seven more, as ours are counted and may have to copy the blocks first: 0.90
+    // to 0.95 in three on Zen 3, 0.98 to 1.06 on Emerald Rapids, 0.92 in two on Zen 4.
     later("split_block_256", ONE_PERCENT, single("sbbf-rs", 1.0)),
     later("split_block_256", ONE_PERCENT, insert("sbbf-rs", 1.0)),
     target(
@@ -121,8 +123,9 @@ pub(crate) const TARGETS: &[Target] = &[
         ONE_PERCENT,
         insert("growable-bloom-filter", 1.0),
     ),
-    // At this rate our cuckoo filter has 11 bits by itself; with 12 it has half the rate in a larger table.
-    // With AVX-512: 1.33 to 1.42, and 1.38 and 1.54 on Zen 4. Without, half the lines and twice the instructions were 0.88 to 1.01 (DESIGN.md).
+    // At this rate our cuckoo filter has 11 bits by itself; with 12 it has half the rate in a
+    // larger table. With AVX-512: 1.33 to 1.42, and 1.38 and 1.54 on Zen 4. Without, half the
+    // lines and twice the instructions were 0.88 to 1.01 (DESIGN.md).
     target("tinyset", EIGHT_BITS, absent_batch("cuckoo12", 1.0)),
     target(
         "tinyset",
@@ -132,8 +135,8 @@ pub(crate) const TARGETS: &[Target] = &[
             times: 1.0,
         },
     ),
-    // One by one an insertion of ours is too many instructions for the processor to begin the next one's line read, and since
-    // cuckoo's begin several: 0.67 on Zen 4, and 0.64 below.
+    // One by one an insertion of ours is too many instructions for the processor to begin the
+    // next one's line read, and since cuckoo's begin several: 0.67 on Zen 4, and 0.64 below.
     later("tinyset", EIGHT_BITS, insert("cuckoo12", 1.0)),
     target("tinyset", EIGHT_BITS, absent_batch("cuckoo", 0.8)),
     later("tinyset", EIGHT_BITS, insert("cuckoo", 1.0)),
@@ -152,18 +155,20 @@ pub(crate) const TARGETS: &[Target] = &[
     target("tinyset", EIGHT_BITS, bits(10.5)),
     target("cuckoo", EIGHT_BITS, batch(AUTOSCALE, 1.3)),
     target("cuckoo", EIGHT_BITS, single(AUTOSCALE, 1.0)),
-    // Ours is filled to 95 %, where keys have to move; the rival's table, of a power of two, to 60 % and in twice the space:
-    // 0.85 on Zen 4.
+    // Ours is filled to 95 %, where keys have to move; the rival's table, of a power of two, to
+    // 60 % and in twice the space: 0.85 on Zen 4.
     later("cuckoo", EIGHT_BITS, insert(AUTOSCALE, 1.0)),
     target("cuckoo", EIGHT_BITS, build(AUTOSCALE, 1.0)),
     // What the C++ filter of 12 bits has, which is made for its best load.
     target("cuckoo12", EIGHT_BITS, bits(12.77)),
-    // Three lines of a table in the third cache, where single lookups overlap by themselves: with AVX-512 1.40 and 1.44 on Emerald
-    // Rapids (once 1.27, of five rounds), 1.24 to 1.28 by hashes that are placed one by one; on Zen 3 2.0 and more.
+    // Three lines of a table in the third cache, where single lookups overlap by themselves: with
+    // AVX-512 1.40 and 1.44 on Emerald Rapids (once 1.27, of five rounds), 1.24 to 1.28 by hashes
+    // that are placed one by one; on Zen 3 2.0 and more.
     target("binary_fuse8", EIGHT_BITS, batch(XORF, 1.3)),
     // As many lines, and a shard to find: 0.93 to 1.07 in nine checks.
     later("binary_fuse8", EIGHT_BITS, single(XORF, 1.0)),
-    // Zen 4 is near the line: 1.96 and 1.94 in two checks, 2.03, 2.06 and 2.19 in duels since it asks further ahead.
+    // Zen 4 is near the line: 1.96 and 1.94 in two checks, 2.03, 2.06 and 2.19 in duels since it
+    // asks further ahead.
     target("binary_fuse8", EIGHT_BITS, build(XORF, 2.0)),
     // 1.44 to 1.49, likewise.
     target("binary_fuse8", EIGHT_BITS, batch(SUX_OF_ONE, 1.3)),
@@ -190,7 +195,7 @@ pub(crate) const TARGETS: &[Target] = &[
     target("ribbon_bumped", EIGHT_BITS, bits(8.04)),
     target("ribbon_homogeneous", EIGHT_BITS, single("pleat", 1.0)),
     target("perfect", EIGHT_BITS, batch("ptr_hash", 1.0)),
-    // Twice the instructions: entries of any width, fingerprints that leave out 0, and checks (DESIGN.md): 0.53 to 0.55, and 0.61 to
-    // 0.68 on Emerald Rapids.
+    // Twice the instructions: entries of any width, fingerprints that leave out 0, and checks
+    // (DESIGN.md): 0.53 to 0.55, and 0.61 to 0.68 on Emerald Rapids.
     later("perfect", EIGHT_BITS, single("ptr_hash", 1.0)),
 ];

@@ -54,7 +54,8 @@ fn every_subject_keeps_its_keys_and_its_rate() {
         assert_eq!(row["false_negatives"], 0, "{row}");
         let median = |figure: &str| row["figures"][figure]["median"].as_f64().unwrap();
         let (asked, measured) = (row["fpr"].as_f64().unwrap(), median("fpr"));
-        // Five standard deviations of 2¹⁶ queries, and a seventh for those who size by a simple formula.
+        // Five standard deviations of 2¹⁶ queries, and a seventh for those who size by a simple
+        // formula.
         let most = asked * 1.15 + 5.0 * (asked / 65536.0).sqrt();
         assert!(measured <= most, "{}: {measured}", row["subject"]);
         if median("bits") < 16.0 {

@@ -1,5 +1,5 @@
-//! The bodies of the fuzz targets. They need no fuzzer, so that tests on a stable toolchain can replay the corpus
-//! through them; see `crates/tamis/tests/corpus.rs`.
+//! The bodies of the fuzz targets. They need no fuzzer, so that tests on a stable toolchain can
+//! replay the corpus through them; see `crates/tamis/tests/corpus.rs`.
 
 use std::collections::HashMap;
 
@@ -21,8 +21,8 @@ fn bytes(filter: &AnyFilter) -> Vec<u8> {
         .to_bytes()
 }
 
-/// The kind of a byte, by id and so the same whatever kinds are added later: the low bytes are the first seven kinds over
-/// and over, from 128 on come those with ids from 8 on.
+/// The kind of a byte, by id and so the same whatever kinds are added later: the low bytes are
+/// the first seven kinds over and over, from 128 on come those with ids from 8 on.
 fn pick(byte: u8) -> Option<&'static KindInfo> {
     let by_id = |id: u16| KINDS.iter().find(|info| info.id == id);
     let first = by_id(1 + u16::from(byte) % 7);
@@ -33,8 +33,8 @@ fn pick(byte: u8) -> Option<&'static KindInfo> {
     }
 }
 
-/// Operations on a filter against an exact multiset. The first byte picks the kind, the second the capacity, the third
-/// the rate; then each pair of bytes is an operation and a key.
+/// Operations on a filter against an exact multiset. The first byte picks the kind, the second
+/// the capacity, the third the rate; then each pair of bytes is an operation and a key.
 pub fn ops(data: &[u8]) {
     let [kind, capacity, rate, steps @ ..] = data else {
         return;
@@ -170,8 +170,9 @@ pub fn open(data: &[u8]) {
     try_open(&repaired);
 }
 
-/// Bytes are refused, or make a filter that behaves and that is written as it was read: unless the file has features
-/// that this version is allowed to drop (a newer minor version, or compatible flags).
+/// Bytes are refused, or make a filter that behaves and that is written as it was read: unless
+/// the file has features that this version is allowed to drop (a newer minor version, or
+/// compatible flags).
 pub fn try_open(file: &[u8]) {
     let Ok(opened) = Any::open(file.to_vec()) else {
         return;
@@ -182,8 +183,8 @@ pub fn try_open(file: &[u8]) {
     behaves(opened.filter());
 }
 
-/// However a filter came about: batches answer as single lookups do, a key that is inserted is found, changes do
-/// not panic, and the result can be stored.
+/// However a filter came about: batches answer as single lookups do, a key that is inserted is
+/// found, changes do not panic, and the result can be stored.
 fn behaves(filter: &AnyFilter) {
     let asked: Vec<u64> = (1000..1300).map(hash).collect();
     let mut out = vec![false; asked.len()];

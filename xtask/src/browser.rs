@@ -1,4 +1,5 @@
-//! `cargo xtask browser`: the page of `tamis report` in a browser, on a wide screen and on a phone, light and dark.
+//! `cargo xtask browser`: the page of `tamis report` in a browser, on a wide screen and on a
+//! phone, light and dark.
 
 use std::fs;
 use std::path::{Path, PathBuf};

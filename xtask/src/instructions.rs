@@ -1,4 +1,5 @@
-//! docs/INSTRUCTIONS.md: instructions per call, counted by valgrind, which do not depend on the day.
+//! docs/INSTRUCTIONS.md: instructions per call, counted by valgrind, which do not depend on the
+//! day.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,7 +12,8 @@ use crate::{Failure, cargo, root, run};
 
 const OPERATIONS: [&str; 5] = ["absent", "present", "batch", "insert", "remove"];
 
-/// The function of the bench whose instructions are counted, and after each call of which they are written down.
+/// The function of the bench whose instructions are counted, and after each call of which they
+/// are written down.
 const COUNTED: &str = "tamis_bench::instructions::counted_calls";
 
 const HEAD: &str = "\

@@ -65,8 +65,12 @@ fn comments_are_narrow() -> Result<(), Failure> {
         for file in rust_files(&root().join(directory))? {
             let text = read(&file)?;
             let comments = text.lines().enumerate().filter(|(_, line)| {
-                line.trim_start().starts_with("//") && line.chars().count() > WIDEST
+                let line = line.trim_start();
+                // A row of a table cannot be wrapped.
+                let text = line.trim_start_matches(['/', '!', ' ']);
+                line.starts_with("//") && !text.starts_with('|')
             });
+            let comments = comments.filter(|(_, line)| line.chars().count() > WIDEST);
             let file = file.strip_prefix(root()).unwrap_or(&file);
             wide.extend(comments.map(|(i, _)| format!("{}:{}", file.display(), i + 1)));
         }

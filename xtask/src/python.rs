@@ -5,7 +5,8 @@ use std::process::Command;
 
 use crate::{Failure, root, run, succeeds};
 
-/// Finds one, or makes one: a virtual environment under `target/`, or Debian's packages where that cannot be made.
+/// Finds one, or makes one: a virtual environment under `target/`, or Debian's packages where
+/// that cannot be made.
 pub(crate) fn with_xxhash() -> Result<PathBuf, Failure> {
     let has_xxhash =
         |python: &PathBuf| succeeds(Command::new(python).args(["-c", "import xxhash"]));

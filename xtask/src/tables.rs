@@ -49,8 +49,8 @@ fn fixed_columns(info: &KindInfo) -> String {
     )
 }
 
-/// Fails when a kind is missing from the table or the chart, or described otherwise than it is; figures may be of another
-/// day.
+/// Fails when a kind is missing from the table or the chart, or described otherwise than it is;
+/// figures may be of another day.
 pub(crate) fn check() -> Result<(), Failure> {
     let (page, range) = read()?;
     let table = &page[range];

@@ -87,7 +87,8 @@ fn examples() -> Result<(), Failure> {
     Ok(())
 }
 
-/// The reader that was written from docs/FORMAT.md alone opens the golden files and answers as they say.
+/// The reader that was written from docs/FORMAT.md alone opens the golden files and answers as
+/// they say.
 fn python_reader() -> Result<(), Failure> {
     let tests = root().join("crates/tamis/tests");
     let python = python::with_xxhash()?;
@@ -96,11 +97,13 @@ fn python_reader() -> Result<(), Failure> {
         .arg(tests.join("golden")))
 }
 
-/// Targets and how many inputs each is given: about 20 seconds. The seed is fixed, so that a change is judged by the same
-/// inputs each time; to search for new ones, run `cargo +nightly fuzz run` without these limits.
+/// Targets and how many inputs each is given: about 20 seconds. The seed is fixed, so that a
+/// change is judged by the same inputs each time; to search for new ones, run `cargo +nightly
+/// fuzz run` without these limits.
 const FUZZ_RUNS: [(&str, u32); 2] = [("ops", 3_000), ("open", 60_000)];
 
-/// Fuzzing needs a nightly compiler. Where there is none the committed corpus has still been replayed, by a test.
+/// Fuzzing needs a nightly compiler. Where there is none the committed corpus has still been
+/// replayed, by a test.
 fn fuzz_briefly() -> Result<(), Failure> {
     if !succeeds(Command::new("cargo").args(["+nightly", "--version"])) {
         eprintln!(

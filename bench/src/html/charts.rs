@@ -1,5 +1,6 @@
-//! The charts: space against time, builds, and growth with n. Each is drawn for a size, so that a page can hold one for
-//! a wide screen and one for a narrow screen, where points have numbers in place of names.
+//! The charts: space against time, builds, and growth with n. Each is drawn for a size, so that a
+//! page can hold one for a wide screen and one for a narrow screen, where points have numbers in
+//! place of names.
 
 use crate::figures::{Figure, Row};
 
@@ -77,7 +78,8 @@ fn grid(svg: &mut Svg, area: &Rect, scale: &Scale, label: &str) {
 /// The least overhead that is told apart from none.
 const LEAST_OVERHEAD: f64 = 0.1;
 
-/// Bits above the lower bound against the time of a lookup. Who has no rate, because it never erred, is not there.
+/// Bits above the lower bound against the time of a lookup. Who has no rate, because it never
+/// erred, is not there.
 pub(crate) fn pareto(entries: &[Entry<'_>], form: Form) -> String {
     let (width, height) = match form {
         Form::Wide => (form.width(), 600.0),

@@ -20,7 +20,8 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    /// Holds all values that are positive, with a little room on both sides; `least` is the lowest end that is shown.
+    /// Holds all values that are positive, with a little room on both sides; `least` is the
+    /// lowest end that is shown.
     pub(crate) fn over(values: impl Iterator<Item = f64>, least: f64, from: f64, to: f64) -> Scale {
         let held = values.filter(|value| value.is_finite() && *value > 0.0);
         let (low, high) = held.fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), value| {
@@ -128,8 +129,8 @@ pub(crate) fn text_width(text: &str, size: f64) -> f64 {
 /// Half the side of a square that holds a mark.
 const MARK: f64 = 5.5;
 
-/// A box for the label of each point, near it, on no mark and no other label. Boxes lie in `area`. Those in a crowd are
-/// placed first, since they have the fewest places to choose from.
+/// A box for the label of each point, near it, on no mark and no other label. Boxes lie in
+/// `area`. Those in a crowd are placed first, since they have the fewest places to choose from.
 pub(crate) fn place_labels(
     points: &[(f64, f64)],
     labels: &[String],
@@ -173,7 +174,8 @@ pub(crate) fn place_labels(
     placed.into_iter().flatten().collect()
 }
 
-/// Where a label could be, the best first: right, left, above and below, and then further and further away.
+/// Where a label could be, the best first: right, left, above and below, and then further and
+/// further away.
 fn places((x, y): (f64, f64), width: f64, height: f64) -> Vec<Rect> {
     let mut places = Vec::new();
     for ring in 0..44 {
@@ -202,8 +204,8 @@ fn places((x, y): (f64, f64), width: f64, height: f64) -> Vec<Rect> {
     places
 }
 
-/// Heights for labels in a column: each near the wanted one, none closer than `gap` to another, all in `top..bottom` if
-/// they fit there.
+/// Heights for labels in a column: each near the wanted one, none closer than `gap` to another,
+/// all in `top..bottom` if they fit there.
 pub(crate) fn spread(wanted: &[f64], gap: f64, top: f64, bottom: f64) -> Vec<f64> {
     let mut order: Vec<usize> = (0..wanted.len()).collect();
     order.sort_by(|&a, &b| wanted[a].total_cmp(&wanted[b]));
@@ -271,7 +273,8 @@ impl Svg {
         );
     }
 
-    /// What belongs to one subject: it can be hidden with its family, and tells its name to who points at it.
+    /// What belongs to one subject: it can be hidden with its family, and tells its name to who
+    /// points at it.
     pub(crate) fn group(&mut self, class: &str, title: &str, draw: impl FnOnce(&mut Svg)) {
         let _ = writeln!(
             self.0,

@@ -1,5 +1,5 @@
-//! A run as one HTML file that needs nothing else: charts with a table under each, for wide and narrow screens, light and
-//! dark, without scripts.
+//! A run as one HTML file that needs nothing else: charts with a table under each, for wide and
+//! narrow screens, light and dark, without scripts.
 
 mod charts;
 mod draw;
@@ -20,7 +20,8 @@ const MAIN_RATE: f64 = 1.0 / 256.0;
 /// Colours in the style sheet.
 const COLOURS: usize = 10;
 
-/// The page of a run; of a second run, compiled for another processor or of another day, the ratios.
+/// The page of a run; of a second run, compiled for another processor or of another day, the
+/// ratios.
 pub(crate) fn page(run: &Run, other: Option<&Run>) -> String {
     let page = Page::new(run);
     let mut out = format!(
@@ -43,7 +44,8 @@ pub(crate) fn page(run: &Run, other: Option<&Run>) -> String {
     out + "</body>\n</html>\n"
 }
 
-/// One chart of space against time as a file of its own, on white wherever it is shown; `None` if the run lacks the shape.
+/// One chart of space against time as a file of its own, on white wherever it is shown; `None` if
+/// the run lacks the shape.
 pub(crate) fn pareto_file(run: &Run, shape: Shape, title: &str) -> Option<String> {
     let page = Page::new(run);
     let entries = page.entries(shape);
@@ -311,7 +313,8 @@ impl<'a> Page<'a> {
         out
     }
 
-    /// For each family the cost of a lookup and of a build against n, at the rate with the most sizes.
+    /// For each family the cost of a lookup and of a build against n, at the rate with the most
+    /// sizes.
     fn growth(&self) -> String {
         let words = || {
             self.shapes

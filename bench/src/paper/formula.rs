@@ -11,7 +11,8 @@ pub(crate) enum Policy {
     P1,
     /// One size: no slot has the bit.
     P2,
-    /// Removal with a marked boundary, for two bits a block: the bit is compared. `TinySetRemovable`.
+    /// Removal with a marked boundary, for two bits a block: the bit is compared.
+    /// `TinySetRemovable`.
     P3,
 }
 
@@ -24,7 +25,8 @@ impl Policy {
     fn longer(self) -> f64 {
         match self {
             Policy::P0 | Policy::P3 => 0.5,
-            // A stored 0, which half of them are, matches always; a stored 1 matches half the time.
+            // A stored 0, which half of them are, matches always; a stored 1 matches half the
+            // time.
             Policy::P1 => 0.75,
             Policy::P2 => 1.0,
         }
@@ -97,11 +99,12 @@ impl Policy {
     }
 }
 
-/// Mean of the highest load that a block has had by each of these times, in ascending order; time 1 is when as many keys
-/// were replaced as the filter holds.
+/// Mean of the highest load that a block has had by each of these times, in ascending order; time
+/// 1 is when as many keys were replaced as the filter holds.
 ///
-/// A block gains keys at rate `mean` and loses each at rate 1, from Poisson's law on. For each bound, the probability of
-/// never having been above it follows from the equations of that process without the states above it.
+/// A block gains keys at rate `mean` and loses each at rate 1, from Poisson's law on. For each
+/// bound, the probability of never having been above it follows from the equations of that
+/// process without the states above it.
 pub(crate) fn highest_load(mean: f64, times: &[f64]) -> Vec<f64> {
     const STEP: f64 = 1.0 / 256.0;
     let most = (2.0 * mean + 10.0 * mean.sqrt()) as usize;

@@ -1,7 +1,8 @@
 //! A TinySet of any geometry: what it answers, without its bits.
 //!
-//! The shipped filter has blocks of 32, 64 and 128 bytes; the paper's tables have others. This model places keys and cuts
-//! blocks by the same rules, so that at a geometry which both offer it gives the same answers to all queries.
+//! The shipped filter has blocks of 32, 64 and 128 bytes; the paper's tables have others. This
+//! model places keys and cuts blocks by the same rules, so that at a geometry which both offer it
+//! gives the same answers to all queries.
 
 use tamis::testing::math;
 
@@ -36,7 +37,8 @@ pub(crate) struct Model {
 impl Model {
     /// `None` if a block has more keys than bits.
     pub(crate) fn build(geometry: Geometry, blocks: u64, hashes: &mut [u64]) -> Option<Model> {
-        // Block, chain and remainder are the leading digits of a hash: in its order, all are in order.
+        // Block, chain and remainder are the leading digits of a hash: in its order, all are in
+        // order.
         hashes.sort_unstable();
         let chains = geometry.chains;
         let mut model = Model {

@@ -1,4 +1,5 @@
-//! Tables 1, 3, 4, 5, 6 and Figures 14 and 15 of Einziger, Friedman, *TinySet*, 2015: how they are measured and judged.
+//! Tables 1, 3, 4, 5, 6 and Figures 14 and 15 of Einziger, Friedman, *TinySet*, 2015: how they
+//! are measured and judged.
 
 mod figures;
 mod tables;
@@ -22,7 +23,8 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 
 /// The rates of all tables.
 const RATES: [f64; 3] = [0.01, 0.001, 0.0001];
-/// A size is reproduced if it differs by one unit of the last digit that the paper prints, which it sometimes cuts off.
+/// A size is reproduced if it differs by one unit of the last digit that the paper prints, which
+/// it sometimes cuts off.
 const BITS: f64 = 0.1;
 /// A measured rate may differ from the formula's by this share: the spread between filters.
 const SHARE: f64 = 0.05;

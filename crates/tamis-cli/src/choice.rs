@@ -6,8 +6,8 @@ use tamis::{AnyFilter, BuildError, BuildErrorKind, Config, Hashing, Keyed, Spill
 
 use crate::failure::Failure;
 
-/// The binary fuse filters by their width in bits: the rate is ½ to the power of it. They can be built from hashes on
-/// disk.
+/// The binary fuse filters by their width in bits: the rate is ½ to the power of it. They can be
+/// built from hashes on disk.
 const FUSE: [(&str, i32); 3] = [
     ("binary_fuse8", 8),
     ("binary_fuse16", 16),
@@ -15,11 +15,12 @@ const FUSE: [(&str, i32); 3] = [
 ];
 /// Bits per key of a binary fuse filter, by bits of its width.
 const FUSE_BITS: f64 = 1.125;
-/// How many times the space that any filter needs is well spent on speed. A binary fuse filter is built and looked up
-/// about twice as fast as a `ribbon_bumped`, which takes 1.02 times that space.
+/// How many times the space that any filter needs is well spent on speed. A binary fuse filter is
+/// built and looked up about twice as fast as a `ribbon_bumped`, which takes 1.02 times that
+/// space.
 const MOST_SPACE: f64 = 1.4;
-/// The rates at which a `split_block` is well spent on speed: 2⁻¹² to ⅛. At lower ones a `cuckoo` is smaller by a fifth
-/// and more, and at higher ones a `bloom`.
+/// The rates at which a `split_block` is well spent on speed: 2⁻¹² to ⅛. At lower ones a `cuckoo`
+/// is smaller by a fifth and more, and at higher ones a `bloom`.
 const SPLIT_BLOCK: std::ops::RangeInclusive<f64> = 1.0 / 4096.0..=0.125;
 
 /// For a set whose size nobody knows.
@@ -53,8 +54,8 @@ impl FromStr for KindArg {
 }
 
 impl KindArg {
-    /// The configuration, with the options beside --kind. What is given in both ways is refused: neither is the word that
-    /// counts.
+    /// The configuration, with the options beside --kind. What is given in both ways is refused:
+    /// neither is the word that counts.
     pub(crate) fn with(&self, fpr: Option<f64>, capacity: Option<u64>) -> Result<Config, Failure> {
         let twice = |what| Failure::usage(what, "given by --kind, too; leave one of the two out");
         let mut config = self.config.clone();
@@ -99,8 +100,8 @@ pub(crate) struct Chosen {
     pub(crate) why: &'static str,
 }
 
-/// The kind that suits where none is named, for so many keys. Room for more is taken as a wish to insert them later, so
-/// the kind is then one that can.
+/// The kind that suits where none is named, for so many keys. Room for more is taken as a wish to
+/// insert them later, so the kind is then one that can.
 pub(crate) fn default_kind(config: &Config, keys: u64) -> Chosen {
     let chosen = match config.capacity > keys {
         true => growing(config.fpr),
@@ -166,7 +167,8 @@ pub(crate) fn default_kind_on_disk(config: &Config) -> Chosen {
     }
 }
 
-/// The kind that suits where none is named, for keys that are inserted as they come, however often each does.
+/// The kind that suits where none is named, for keys that are inserted as they come, however
+/// often each does.
 pub(crate) fn default_kind_for_a_stream(config: &Config) -> Chosen {
     let chosen = default_kind(config, 0);
     let counts_copies = |can: tamis::Capabilities| can.remove || can.count;
@@ -212,7 +214,8 @@ pub(crate) fn threads(asked: Option<usize>) -> usize {
 /// Below this, a thread costs more than it saves.
 const WORTH_A_THREAD: usize = 1 << 16;
 
-/// Sorts hashes that agree in all bits above this one: those where it is 0 on one thread, the others on another.
+/// Sorts hashes that agree in all bits above this one: those where it is 0 on one thread, the
+/// others on another.
 fn sort(hashes: &mut [u64], bit: u32, threads: usize) {
     if threads < 2 || hashes.len() < WORTH_A_THREAD || bit == 0 {
         return hashes.sort_unstable();
@@ -238,8 +241,8 @@ fn sort(hashes: &mut [u64], bit: u32, threads: usize) {
     });
 }
 
-/// Builds a filter that holds the hashes, each once; they are sorted, and repeats dropped. So the same set makes the
-/// same file whatever the order of its keys, and repeated keys take no room.
+/// Builds a filter that holds the hashes, each once; they are sorted, and repeats dropped. So the
+/// same set makes the same file whatever the order of its keys, and repeated keys take no room.
 ///
 /// Room is made for the configuration's capacity if that is more.
 pub(crate) fn build(
@@ -308,8 +311,8 @@ mod tests {
         }
     }
 
-    /// Few keys make the overheads of static kinds large, so that the rule does worse here than with many: of 10⁵ keys it
-    /// is within 5 %.
+    /// Few keys make the overheads of static kinds large, so that the rule does worse here than
+    /// with many: of 10⁵ keys it is within 5 %.
     #[test]
     fn the_rule_is_near_the_first_that_is_advised() {
         let keys = 8000;

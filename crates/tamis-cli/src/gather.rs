@@ -1,9 +1,10 @@
 //! From the keys of the input to a filter, within the memory that there is.
 //!
-//! Eight bytes per key are kept until all keys are known: the set is then sorted, and its filter is the same whatever
-//! the order and the repeats. Where `--max-memory` does not allow that, the hashes wait on disk, if the filter's kind can
-//! be built from there; or keys go into the filter as they come, if it takes insertions: into one of the capacity that
-//! was given, or that a first pass over the files has counted, or into one that grows.
+//! Eight bytes per key are kept until all keys are known: the set is then sorted, and its filter
+//! is the same whatever the order and the repeats. Where `--max-memory` does not allow that, the
+//! hashes wait on disk, if the filter's kind can be built from there; or keys go into the filter
+//! as they come, if it takes insertions: into one of the capacity that was given, or that a first
+//! pass over the files has counted, or into one that grows.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -19,9 +20,10 @@ use crate::input::{Files, InputArgs, Purpose, Source};
 use crate::progress::Progress;
 use crate::{choice, interrupt, target};
 
-/// What is held per key while a set is gathered, built, encoded and verified, at most. Of 10⁶ keys the program's peak
-/// (`/usr/bin/time -v tamis build --threads 1`) is 41 bytes per key for `spectral_recurring`, the highest of all kinds, and
-/// 30 for `binary_fuse8`; of 10⁷ keys it is 11 for that.
+/// What is held per key while a set is gathered, built, encoded and verified, at most. Of 10⁶
+/// keys the program's peak (`/usr/bin/time -v tamis build --threads 1`) is 41 bytes per key for
+/// `spectral_recurring`, the highest of all kinds, and 30 for `binary_fuse8`; of 10⁷ keys it is
+/// 11 for that.
 const BYTES_PER_KEY: u64 = 48;
 /// What is held per key of a shard while a filter is built from disk, by [`Spill`]'s account.
 const BYTES_PER_SPILLED_KEY: u64 = 17;
@@ -47,7 +49,8 @@ pub(crate) fn each_batch(
     Ok(())
 }
 
-/// As [`each_batch`], with several files at a time, so that the order of the keys is left to chance.
+/// As [`each_batch`], with several files at a time, so that the order of the keys is left to
+/// chance.
 fn each_batch_in_any_order(
     files: &Files<'_>,
     input: &InputArgs,
@@ -233,7 +236,8 @@ impl Gather<'_> {
     ) -> Result<(), Failure> {
         let (files, purpose) = (&self.files, Purpose::keys(self.hashing));
         let threads = self.config.threads;
-        // Keys that are inserted as they come make the same file only if they come in the same order.
+        // Keys that are inserted as they come make the same file only if they come in the same
+        // order.
         if threads > 1 && files.number() > 1 && self.max_memory.is_none() {
             return each_batch_in_any_order(files, self.input, purpose, threads, progress, take);
         }
@@ -391,8 +395,9 @@ fn fits(bytes: u64, most: u64, kind: &str, target: &str) -> Result<(), Failure> 
 
 /// Inserts keys that may have been inserted before.
 pub(crate) struct Inserter {
-    /// Whether a key that is held already is left out. Not where the copies of a key count, be it for removing them or
-    /// for telling their number; and not where a key that comes again stays longer.
+    /// Whether a key that is held already is left out. Not where the copies of a key count, be it
+    /// for removing them or for telling their number; and not where a key that comes again stays
+    /// longer.
     once: bool,
     found: Vec<bool>,
     fresh: Vec<u64>,

@@ -31,8 +31,8 @@ pub(crate) fn warnings(keyed: &Keyed<AnyFilter>) -> Vec<String> {
     warnings
 }
 
-/// Whether a filter should not hold more keys than it was made for: its rate has suffered, or it takes keys and neither
-/// grows nor forgets.
+/// Whether a filter should not hold more keys than it was made for: its rate has suffered, or it
+/// takes keys and neither grows nor forgets.
 fn minds(keyed: &Keyed<AnyFilter>, suffers: bool) -> bool {
     let can = keyed.kind().can;
     suffers || can.insert && !can.window && !can.grow

@@ -1,8 +1,10 @@
-//! An interrupt while a filter is made or changed: the old file stays, and no temporary file is left.
+//! An interrupt while a filter is made or changed: the old file stays, and no temporary file is
+//! left.
 //!
-//! At most times nothing is at stake, and the program ends at once. While a file is saved, saving stops at the next
-//! piece and takes its temporary file away; then the program ends. Hashes that wait on disk are removed before. Either
-//! way the program ends by the signal, as a shell expects. A signal that is ignored, as under `nohup`, stays so.
+//! At most times nothing is at stake, and the program ends at once. While a file is saved, saving
+//! stops at the next piece and takes its temporary file away; then the program ends. Hashes that
+//! wait on disk are removed before. Either way the program ends by the signal, as a shell
+//! expects. A signal that is ignored, as under `nohup`, stays so.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -62,7 +64,8 @@ fn watch_signals() {
 #[cfg(not(unix))]
 fn watch_signals() {}
 
-/// The signals that are ignored, the first in the lowest bit; none where the system does not tell.
+/// The signals that are ignored, the first in the lowest bit; none where the system does not
+/// tell.
 #[cfg(unix)]
 fn ignored() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -74,7 +77,8 @@ fn ignored() -> u64 {
 /// Makes ready to keep hashes on disk, so that an interrupt leaves none there.
 pub(crate) fn spill(directory: &Path) -> Result<Spill, BuildError> {
     watch();
-    // An interrupt waits until all files are there: files that are open can be removed, and none come after.
+    // An interrupt waits until all files are there: files that are open can be removed, and none
+    // come after.
     let mut stake = stake();
     let spill = Spill::new(directory)?;
     stake.directory = Some(spill.directory().to_path_buf());
@@ -86,7 +90,8 @@ pub(crate) fn save(filter: &Encoded<AnyFilter>, path: &Path) -> io::Result<()> {
     saving(|| filter.save_unless(path, || SIGNAL.load(SeqCst) != 0))
 }
 
-/// Does what an interrupt must wait for; it stops early where it asks for the signal, or ends soon anyway.
+/// Does what an interrupt must wait for; it stops early where it asks for the signal, or ends
+/// soon anyway.
 pub(crate) fn saving<T>(save: impl FnOnce() -> T) -> T {
     watch();
     stake().saving = true;

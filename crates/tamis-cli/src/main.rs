@@ -1,7 +1,8 @@
 //! The program `tamis`: build, check and inspect approximate-membership filters.
 //!
-//! Data goes to standard output, talk to standard error. Exit codes are grep's, with two more: 0 some record passed or
-//! all went well, 1 none did, 2 usage, 3 a damaged filter file, 4 input or output failed.
+//! Data goes to standard output, talk to standard error. Exit codes are grep's, with two more: 0
+//! some record passed or all went well, 1 none did, 2 usage, 3 a damaged filter file, 4 input or
+//! output failed.
 
 mod change;
 mod choice;
@@ -23,7 +24,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::failure::Failure;
 
-/// Approximate-membership filters: is this key in that set? "No" is certain, "yes" is wrong at a small, known rate.
+/// Approximate-membership filters: is this key in that set? "No" is certain, "yes" is wrong at a
+/// small, known rate.
 #[derive(Parser)]
 #[command(
     name = "tamis",

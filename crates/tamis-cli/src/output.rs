@@ -14,7 +14,8 @@ pub(crate) fn write(bytes: &[u8]) -> Result<(), Failure> {
         .map_err(|e| Failure::stdout(&e))
 }
 
-/// As [`write()`], for what is of no use unless it arrives whole: a reader that goes away is an error too.
+/// As [`write()`], for what is of no use unless it arrives whole: a reader that goes away is an
+/// error too.
 pub(crate) fn deliver(bytes: &[u8]) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     out.write_all(bytes)

@@ -11,7 +11,8 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// A bar over so many bytes, or a count of them where there is no end in sight; nothing where there is no terminal.
+    /// A bar over so many bytes, or a count of them where there is no end in sight; nothing where
+    /// there is no terminal.
     pub(crate) fn over(bytes: Option<u64>) -> Progress {
         let (bar, look) = match bytes {
             Some(bytes) => (

@@ -24,7 +24,8 @@ pub(crate) struct SecretArgs {
 }
 
 impl SecretArgs {
-    /// The hashing under the secret, if one is given. A filter that exists has its secret, so none can be drawn.
+    /// The hashing under the secret, if one is given. A filter that exists has its secret, so
+    /// none can be drawn.
     pub(crate) fn known(&self) -> Result<Option<Hashing>, Failure> {
         match &self.secret {
             Some(Secret::Random) => {

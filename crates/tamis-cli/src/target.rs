@@ -8,7 +8,8 @@ use tamis::{AnyFilter, DecodeErrorKind, Encoded, Hashed, Keyed};
 use crate::failure::Failure;
 use crate::{interrupt, output};
 
-/// A rate measured on the filter's own bits scatters around the one that it was sized for; this much is no news.
+/// A rate measured on the filter's own bits scatters around the one that it was sized for; this
+/// much is no news.
 pub(crate) const SCATTER: f64 = 1.1;
 
 /// Where the filter goes.
@@ -55,7 +56,8 @@ impl Target<'_> {
         }
     }
 
-    /// The directory that it goes to; the system's own for what is thrown away, where it goes to none.
+    /// The directory that it goes to; the system's own for what is thrown away, where it goes to
+    /// none.
     pub(crate) fn directory(&self) -> PathBuf {
         match self {
             Target::Stdout => std::env::temp_dir(),

@@ -243,7 +243,8 @@ fn keys_beyond_the_memory_go_into_the_filter_as_they_come() {
         .concat();
         room.feed(&keys, args)
     };
-    // From a file the number is counted first; a stream needs a capacity, or a kind that grows or is built from disk.
+    // From a file the number is counted first; a stream needs a capacity, or a kind that grows or
+    // is built from disk.
     for (args, kind, capacity) in [
         (
             &["keys.txt", "--kind", "split_block", "--fpr", "0.1"][..],

@@ -178,7 +178,8 @@ fn a_reader_that_leaves_is_no_error_unless_it_was_to_have_a_filter() {
     left_alone(&["check", "keys.tamis", "keys.txt"])
         .exits(0)
         .says_nothing();
-    // Lines that nobody wants any more are not missed; a filter of which half arrived is of no use.
+    // Lines that nobody wants any more are not missed; a filter of which half arrived is of no
+    // use.
     left_alone(&["build", "keys.txt", "-o", "-"])
         .exits(4)
         .complains(&["standard output"]);
@@ -262,8 +263,8 @@ fn a_record_beyond_a_gibibyte_is_refused() {
     assert!(!room.path("f").exists());
 }
 
-/// Files that nobody may read: by their mode where that holds for this user, and for one who reads everything the memory
-/// of a process, whose first page is never there.
+/// Files that nobody may read: by their mode where that holds for this user, and for one who
+/// reads everything the memory of a process, whose first page is never there.
 #[cfg(target_os = "linux")]
 #[test]
 fn an_unreadable_file_is_exit_code_4() {
@@ -544,7 +545,8 @@ fn an_interrupted_merge_or_fold_leaves_no_temporary_file() {
                 assert_eq!(status.signal(), Some(2));
                 return true;
             }
-            // The signal came when all was written and in its place: the file is whole, and this was no test.
+            // The signal came when all was written and in its place: the file is whole, and this
+            // was no test.
             assert_eq!(room.names(), ["a", "f"]);
             room.run(["verify", "f"]).exits(0);
             std::fs::remove_file(room.path("f")).unwrap();
@@ -563,9 +565,10 @@ fn a_secret_without_end_is_refused() {
         .complains(&["/dev/zero: ", "32 hexadecimal"]);
 }
 
-/// At each call by which a file is made or changed the program is killed, or the call fails: the file that it was to
-/// replace is the old one or the new one, whole. What a killed program leaves has a random name and is in nobody's way; it
-/// is not removed by the next, which cannot know whether a living one writes it.
+/// At each call by which a file is made or changed the program is killed, or the call fails: the
+/// file that it was to replace is the old one or the new one, whole. What a killed program leaves
+/// has a random name and is in nobody's way; it is not removed by the next, which cannot know
+/// whether a living one writes it.
 #[cfg(target_os = "linux")]
 #[test]
 fn whatever_call_fails_the_file_is_the_old_one_or_the_new_one() {
@@ -652,7 +655,8 @@ fn whatever_call_fails_the_file_is_the_old_one_or_the_new_one() {
     }
 }
 
-/// The program reads filters whole: what becomes of the file afterwards cannot end it, as it could where it is mapped.
+/// The program reads filters whole: what becomes of the file afterwards cannot end it, as it
+/// could where it is mapped.
 #[cfg(unix)]
 #[test]
 fn a_filter_that_is_cut_or_replaced_while_it_is_used_answers_on() {

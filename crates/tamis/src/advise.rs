@@ -1,27 +1,31 @@
-//! Which filter? Every kind of the core is asked whether it can do the work and what it takes; those that can are ranked.
-//! [`Needs::all`] asks the kinds of the literature too.
+//! Which filter? Every kind of the core is asked whether it can do the work and what it takes;
+//! those that can are ranked. [`Needs::all`] asks the kinds of the literature too.
 //!
-//! Nothing here knows a kind by name. What a kind can do is declared ([`KindInfo::can`]); what it takes is the size of
-//! one that is built:
+//! Nothing here knows a kind by name. What a kind can do is declared ([`KindInfo::can`]); what it
+//! takes is the size of one that is built:
 //!
-//! - A kind whose filter is as large empty as full is built empty for all of the keys, which touches no memory, up to
-//!   16 MiB; above that, for so many halves of them that it fits, and the size is multiplied.
-//! - Any other, static or growing, is built from 131 072 keys at most, and the size is multiplied likewise. Static kinds
-//!   waste a few percent less at millions of keys than there.
+//! - A kind whose filter is as large empty as full is built empty for all of the keys, which
+//!   touches no memory, up to 16 MiB; above that, for so many halves of them that it fits, and
+//!   the size is multiplied.
+//! - Any other, static or growing, is built from 131 072 keys at most, and the size is multiplied
+//!   likewise. Static kinds waste a few percent less at millions of keys than there.
 //!
-//! Speed is the number of instructions of a lookup in a batch, and of an insertion, as `docs/INSTRUCTIONS.md` has them.
-//! They do not depend on the machine or the day; but out of cache the lines that are read decide, and only a
-//! measurement with your own keys tells (`tamis bench`).
+//! Speed is the number of instructions of a lookup in a batch, and of an insertion, as
+//! `docs/INSTRUCTIONS.md` has them. They do not depend on the machine or the day; but out of
+//! cache the lines that are read decide, and only a measurement with your own keys tells (`tamis
+//! bench`).
 //!
 //! # When a filter is the wrong tool
 //!
-//! *The Bloom paradox* (Rottenstreich, Keslassy, *The Bloom paradox: when not to use a Bloom filter*, 2012): of all lookups
-//! a share p asks for members. A "yes" is then true with probability p / (p + (1 − p)ε); where ε > p/(1 − p) most are false, and
-//! who believes them would err less often by never asking. [`Needs::hit_rate`] is p. Where a member that is missed costs
-//! more than a stranger that is let through, the bound is that many times higher ([`Needs::miss_cost`]).
+//! *The Bloom paradox* (Rottenstreich, Keslassy, *The Bloom paradox: when not to use a Bloom
+//! filter*, 2012): of all lookups a share p asks for members. A "yes" is then true with
+//! probability p / (p + (1 − p)ε); where ε > p/(1 − p) most are false, and who believes them
+//! would err less often by never asking. [`Needs::hit_rate`] is p. Where a member that is missed
+//! costs more than a stranger that is let through, the bound is that many times higher
+//! ([`Needs::miss_cost`]).
 //!
-//! Of few or short keys an exact set is as small and never wrong, and where nearly all lookups are for members a filter
-//! spares nothing. [`Warning`] has the list.
+//! Of few or short keys an exact set is as small and never wrong, and where nearly all lookups
+//! are for members a filter spares nothing. [`Warning`] has the list.
 
 use std::fmt;
 
@@ -40,8 +44,8 @@ pub struct Needs {
     pub keys: u64,
     /// The false-positive rate that is acceptable with all of them in.
     pub fpr: f64,
-    /// All keys are there when the filter is built, so that kinds without insertion serve too. Of no effect beside
-    /// `remove`, `grow` or `window`, which insert.
+    /// All keys are there when the filter is built, so that kinds without insertion serve too. Of
+    /// no effect beside `remove`, `grow` or `window`, which insert.
     pub fixed: bool,
     /// Keys leave again.
     pub remove: bool,
@@ -71,7 +75,8 @@ pub struct Needs {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Prefer {
-    /// Space, weighed with speed, and with the rate where it is below the one asked for ([`Choice::balance`]).
+    /// Space, weighed with speed, and with the rate where it is below the one asked for
+    /// ([`Choice::balance`]).
     #[default]
     Balance,
     /// Space alone.
@@ -168,7 +173,8 @@ pub struct Advice {
 }
 
 impl Advice {
-    /// What the second choice would give in place of the first, in a sentence; `None` where there is no second.
+    /// What the second choice would give in place of the first, in a sentence; `None` where there
+    /// is no second.
     pub fn runner_up(&self, needs: &Needs) -> Option<String> {
         let [first, second, ..] = &self.choices[..] else {
             return None;
@@ -201,7 +207,8 @@ pub struct Choice {
     pub bytes: f64,
     /// The same per key.
     pub bits_per_key: f64,
-    /// The rate to expect with all keys in; many kinds can only have some rates, and take one below that asked for.
+    /// The rate to expect with all keys in; many kinds can only have some rates, and take one
+    /// below that asked for.
     pub fpr: f64,
     /// Whether the size is that of one that was built for so many keys, and not multiplied.
     pub exact: bool,
@@ -339,7 +346,8 @@ impl fmt::Display for Warning {
 ///
 /// # Errors
 ///
-/// [`BuildError`] when a number is out of its range: the rate, the hit rate, the cost, or the length of keys.
+/// [`BuildError`] when a number is out of its range: the rate, the hit rate, the cost, or the
+/// length of keys.
 pub fn advise(needs: &Needs) -> Result<Advice, BuildError> {
     check(needs)?;
     let mut warnings = Vec::new();
@@ -497,13 +505,15 @@ impl Choice {
         }
     }
 
-    /// What [`Prefer::Balance`] ranks by, the less the better: space, speed and rate together. `None` where the
-    /// instructions were not counted.
+    /// What [`Prefer::Balance`] ranks by, the less the better: space, speed and rate together.
+    /// `None` where the instructions were not counted.
     ///
-    /// It is the bits per key, times the fifth root of the instructions, times the root of log₂(1/ε) asked for over that
-    /// to expect. So twice the instructions count like 15 % more bits: a lookup that misses the caches waits for memory
-    /// more than for instructions. And where a kind can only have a lower rate than was asked for, half of what that
-    /// takes is well spent. At 1 % the smallest static kind and the fastest are then within a tenth of each other.
+    /// It is the bits per key, times the fifth root of the instructions, times the root of
+    /// log₂(1/ε) asked for over that to expect. So twice the instructions count like 15 % more
+    /// bits: a lookup that misses the caches waits for memory more than for instructions. And
+    /// where a kind can only have a lower rate than was asked for, half of what that takes is
+    /// well spent. At 1 % the smallest static kind and the fastest are then within a tenth of
+    /// each other.
     pub fn balance(&self, needs: &Needs) -> Option<f64> {
         self.work(needs).map(|work| self.balance_of(work))
     }
@@ -527,7 +537,8 @@ impl Choice {
         }
     }
 
-    /// The instructions that its use takes: those of a lookup, and a quarter of an insertion's where keys come and go.
+    /// The instructions that its use takes: those of a lookup, and a quarter of an insertion's
+    /// where keys come and go.
     fn work(&self, needs: &Needs) -> Option<f64> {
         let lookup = f64::from(self.lookup?);
         match self.insert {
@@ -568,7 +579,8 @@ fn rank(choices: &mut [Choice], needs: &Needs) {
     });
 }
 
-/// Says of each choice why it stands where it does: what it is the best at, and how it differs from the first.
+/// Says of each choice why it stands where it does: what it is the best at, and how it differs
+/// from the first.
 fn explain(choices: &mut [Choice], needs: &Needs) {
     let all = choices.len();
     let smallest = choices.iter().map(|c| c.bytes).reduce(f64::min);
@@ -657,7 +669,8 @@ fn size(kind: &KindInfo, asked: &Config, largest: u64) -> Result<Size, BuildErro
     })
 }
 
-/// Half of the keys, and again, until it fits. Halves, because some kinds round up to a power of two.
+/// Half of the keys, and again, until it fits. Halves, because some kinds round up to a power of
+/// two.
 fn halved(keys: u64, fits: impl Fn(u64) -> bool) -> u64 {
     let mut keys = keys.max(1);
     while keys > 1 && !fits(keys) {

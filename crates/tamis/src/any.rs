@@ -11,8 +11,8 @@ use crate::kinds::{self, KINDS, KindInfo};
 
 /// A filter of any kind: one that a configuration or a file names.
 ///
-/// Lookups are those of [`Filter`]; what not every kind can do is asked for. [`Keyed<AnyFilter>`](crate::Keyed) does the
-/// same with keys.
+/// Lookups are those of [`Filter`]; what not every kind can do is asked for.
+/// [`Keyed<AnyFilter>`](crate::Keyed) does the same with keys.
 ///
 /// ```
 /// use tamis::{AnyFilter, Config, Filter};
@@ -93,7 +93,8 @@ impl AnyFilter {
     ///
     /// # Errors
     ///
-    /// [`MergeError`] when the kinds or parameters differ, the kind cannot merge, or the union does not fit.
+    /// [`MergeError`] when the kinds or parameters differ, the kind cannot merge, or the union
+    /// does not fit.
     pub fn try_merge(&mut self, other: &AnyFilter) -> Result<(), MergeError> {
         let (ours, theirs) = (self.kind.name, other.kind.name);
         if ours != theirs {
@@ -121,7 +122,8 @@ impl AnyFilter {
     }
 }
 
-/// The bytes that an [`AnyFilter`] takes beside what its filter holds, so that a test can account for every one.
+/// The bytes that an [`AnyFilter`] takes beside what its filter holds, so that a test can account
+/// for every one.
 #[doc(hidden)]
 pub fn size_of_box(filter: &AnyFilter) -> usize {
     size_of_val(&*filter.filter)
@@ -168,7 +170,8 @@ impl Filter for AnyFilter {
     }
 }
 
-/// What a [`Keyed`](crate::Keyed) is built, written and opened as: a [`Kind`], or an [`AnyFilter`].
+/// What a [`Keyed`](crate::Keyed) is built, written and opened as: a [`Kind`], or an
+/// [`AnyFilter`].
 ///
 /// It says where the kind comes from, the type or the value; the rest is the [`KindInfo`]'s.
 pub trait Held: Filter + Sized {

@@ -2,8 +2,9 @@
 
 /// Maps a hash to `0..n` and returns what is left of it: `(index, rest)`.
 ///
-/// The 128-bit product's high half is the index (it reads the hash's *top* bits), its low half is again a uniform
-/// fraction with 64 − log₂ n bits of entropy. The next choice takes `rest`, never the same bits twice.
+/// The 128-bit product's high half is the index (it reads the hash's *top* bits), its low half is
+/// again a uniform fraction with 64 − log₂ n bits of entropy. The next choice takes `rest`, never
+/// the same bits twice.
 #[inline(always)]
 pub(crate) fn fastrange(hash: u64, n: u64) -> (u64, u64) {
     let product = u128::from(hash) * u128::from(n);
@@ -19,8 +20,8 @@ pub(crate) fn fastrange_by_halves(hash: u64, n: u32) -> (u64, u64) {
     (high >> 32, high << 32 | low & half)
 }
 
-/// Mixes all bits of a word; a bijection (the finaliser of SplitMix64). Builders that retry salt their hashes with
-/// `mix64(hash + salt)`, most of them.
+/// Mixes all bits of a word; a bijection (the finaliser of SplitMix64). Builders that retry salt
+/// their hashes with `mix64(hash + salt)`, most of them.
 #[inline(always)]
 pub(crate) fn mix64(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -156,7 +157,8 @@ mod tests {
 
     #[test]
     fn mix64_is_splitmix64() {
-        // The published stream of SplitMix64 from state 0: each output mixes the next multiple of the golden gamma.
+        // The published stream of SplitMix64 from state 0: each output mixes the next multiple of
+        // the golden gamma.
         let gamma = 0x9E37_79B9_7F4A_7C15u64;
         let stream: Vec<u64> = (1..=3).map(|i| mix64(gamma.wrapping_mul(i))).collect();
         assert_eq!(

@@ -9,9 +9,9 @@
 //!                 ↑ ptr           copied into an owned array on the first write
 //! ```
 //!
-//! Because the choice is made at run time, no filter carries a lifetime or a storage parameter. An owned array starts
-//! on a cache line, so that a block of 64 bytes is one line, and is advised to use huge pages when it is large: random
-//! reads then miss the TLB far less often.
+//! Because the choice is made at run time, no filter carries a lifetime or a storage parameter.
+//! An owned array starts on a cache line, so that a block of 64 bytes is one line, and is advised
+//! to use huge pages when it is large: random reads then miss the TLB far less often.
 //!
 //! This is one of the crate's two rooms for `unsafe` (the other is `simd`).
 #![allow(
@@ -38,7 +38,8 @@ pub(crate) type Bytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
 /// An unsigned integer that arrays are made of.
 ///
-/// Sealed: every bit pattern is a value and there is no padding, which `Buf` relies on to view bytes as words.
+/// Sealed: every bit pattern is a value and there is no padding, which `Buf` relies on to view
+/// bytes as words.
 pub trait Word: Copy + Default + Eq + fmt::Debug + Send + Sync + sealed::Sealed + 'static {
     /// The value whose bytes in memory are this one's, least significant first. Its own inverse.
     #[doc(hidden)]
@@ -62,8 +63,9 @@ word!(u8 u16 u32 u64);
 
 /// A cache line; owned arrays start on one.
 const LINE: usize = 64;
-/// What the allocator aligns to. Asking for no more lets the allocator hand out fresh pages that the kernel zeroes on
-/// the first touch; a larger alignment would make it clear the memory by hand.
+/// What the allocator aligns to. Asking for no more lets the allocator hand out fresh pages that
+/// the kernel zeroes on the first touch; a larger alignment would make it clear the memory by
+/// hand.
 const BASE_ALIGN: usize = 8;
 const PAD: usize = LINE - BASE_ALIGN;
 /// From this size on, huge pages are asked for.
@@ -79,14 +81,15 @@ pub struct Buf<T: Word> {
 }
 
 enum Owner {
-    /// `base` was allocated with `layout`; an empty array has a layout of size 0 and no allocation.
+    /// `base` was allocated with `layout`; an empty array has a layout of size 0 and no
+    /// allocation.
     Owned { base: NonNull<u8>, layout: Layout },
     /// The bytes stay where they are for as long as this is held.
     Lent(Bytes),
 }
 
-// SAFETY: `Buf` is a `Box<[T]>` or a shared slice of an owner that is itself `Send + Sync`; `T` is a plain integer, and
-// mutation needs `&mut self`.
+// SAFETY: `Buf` is a `Box<[T]>` or a shared slice of an owner that is itself `Send + Sync`; `T`
+// is a plain integer, and mutation needs `&mut self`.
 unsafe impl<T: Word> Send for Buf<T> {}
 // SAFETY: as above; `&Buf` gives only `&[T]`.
 unsafe impl<T: Word> Sync for Buf<T> {}
@@ -116,7 +119,8 @@ impl<T: Word> Buf<T> {
         let base =
             NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(NoMemory { bytes: size as u64 })?;
         let shift = base.as_ptr().addr().wrapping_neg() % LINE;
-        // SAFETY: `base` is a multiple of 8, so `shift` is at most 56 = PAD, and the allocation has PAD bytes to spare.
+        // SAFETY: `base` is a multiple of 8, so `shift` is at most 56 = PAD, and the allocation
+        // has PAD bytes to spare.
         let ptr = unsafe { base.add(shift) }.cast::<T>();
         if size >= HUGE {
             advise_huge_pages(base, size);
@@ -156,8 +160,9 @@ impl<T: Word> Buf<T> {
         Ok(buf)
     }
 
-    /// The little-endian words in `owner[range]`: lent where they can be read in place, copied where their address or
-    /// this machine's byte order forbids it. `None` if the range is not whole words inside the bytes.
+    /// The little-endian words in `owner[range]`: lent where they can be read in place, copied
+    /// where their address or this machine's byte order forbids it. `None` if the range is not
+    /// whole words inside the bytes.
     pub(crate) fn view(owner: &Bytes, range: Range<usize>) -> Option<Result<Buf<T>, NoMemory>> {
         let bytes = AsRef::<[u8]>::as_ref(&**owner).get(range)?;
         if !bytes.len().is_multiple_of(size_of::<T>()) {
@@ -178,8 +183,8 @@ impl<T: Word> Buf<T> {
         }
         Some(Buf::zeroed(len as u64).map(|mut buf| {
             let words: &mut [T] = buf.make_mut();
-            // SAFETY: `words` is `len` plain integers, exactly `bytes.len()` bytes, freshly allocated and so disjoint
-            // from `bytes`.
+            // SAFETY: `words` is `len` plain integers, exactly `bytes.len()` bytes, freshly
+            // allocated and so disjoint from `bytes`.
             unsafe {
                 bytes
                     .as_ptr()
@@ -192,14 +197,15 @@ impl<T: Word> Buf<T> {
         }))
     }
 
-    /// The array for writing; lent memory is copied first, which aborts like `Vec` does when memory runs out.
+    /// The array for writing; lent memory is copied first, which aborts like `Vec` does when
+    /// memory runs out.
     #[inline]
     pub fn make_mut(&mut self) -> &mut [T] {
         if let Owner::Lent(_) = self.owner {
             self.take_over();
         }
-        // SAFETY: the array is owned here: `ptr` is valid for `len` initialised words (zeroed, then only written as
-        // words) and `&mut self` makes this the only view of them.
+        // SAFETY: the array is owned here: `ptr` is valid for `len` initialised words (zeroed,
+        // then only written as words) and `&mut self` makes this the only view of them.
         unsafe { slice::from_raw_parts_mut(self.ptr.as_ptr(), self.len) }
     }
 
@@ -241,15 +247,17 @@ impl<T: Word> Buf<T> {
 
 /// The memory of some words.
 fn bytes_of<T: Word>(words: &[T]) -> &[u8] {
-    // SAFETY: integers have no padding, any address suits a byte, and the bytes are borrowed as the words are.
+    // SAFETY: integers have no padding, any address suits a byte, and the bytes are borrowed as
+    // the words are.
     unsafe { slice::from_raw_parts(words.as_ptr().cast::<u8>(), size_of_val(words)) }
 }
 
 /// Each word as two of half the width, in the order in which they lie in memory.
 pub(crate) fn halves(words: &mut [u64]) -> &mut [u32] {
     let len = 2 * words.len();
-    // SAFETY: a `u64` is aligned for a `u32` and is as large as two of them, without padding; any bits are a value of
-    // either type; and the words are borrowed for as long as their halves are.
+    // SAFETY: a `u64` is aligned for a `u32` and is as large as two of them, without padding; any
+    // bits are a value of either type; and the words are borrowed for as long as their halves
+    // are.
     unsafe { slice::from_raw_parts_mut(words.as_mut_ptr().cast::<u32>(), len) }
 }
 
@@ -258,8 +266,9 @@ impl<T: Word> Deref for Buf<T> {
 
     #[inline]
     fn deref(&self) -> &[T] {
-        // SAFETY: `ptr` is aligned (owned: to a line; lent: checked in `view`; empty: dangling) and valid for `len`
-        // initialised words for as long as `self` is: owned memory is freed in `drop`, lent memory is kept by its Arc.
+        // SAFETY: `ptr` is aligned (owned: to a line; lent: checked in `view`; empty: dangling)
+        // and valid for `len` initialised words for as long as `self` is: owned memory is freed
+        // in `drop`, lent memory is kept by its Arc.
         unsafe { slice::from_raw_parts(self.ptr.as_ptr(), self.len) }
     }
 }
@@ -302,21 +311,24 @@ impl<T: Word> fmt::Debug for Buf<T> {
     }
 }
 
-/// Asks the kernel to back the whole pages inside an allocation with huge ones. Advice: refusal changes nothing.
+/// Asks the kernel to back the whole pages inside an allocation with huge ones. Advice: refusal
+/// changes nothing.
 fn advise_huge_pages(base: NonNull<u8>, size: usize) {
     #[cfg(all(target_os = "linux", not(miri)))]
     {
         const PAGE: usize = 4096;
         let skip = base.as_ptr().addr().wrapping_neg() % PAGE;
         let len = (size - skip) / PAGE * PAGE;
-        // SAFETY: the range lies inside our own allocation; MADV_HUGEPAGE never changes its contents.
+        // SAFETY: the range lies inside our own allocation; MADV_HUGEPAGE never changes its
+        // contents.
         unsafe { libc::madvise(base.as_ptr().add(skip).cast(), len, libc::MADV_HUGEPAGE) };
     }
     #[cfg(not(all(target_os = "linux", not(miri))))]
     let _ = (base, size);
 }
 
-/// A file that the system maps into memory: its pages are read when they are used, and processes share them.
+/// A file that the system maps into memory: its pages are read when they are used, and processes
+/// share them.
 ///
 /// ```
 /// use tamis::{Bloom, Config, Keyed, Mapped, Open};
@@ -345,8 +357,8 @@ impl Mapped {
     ///
     /// # Safety
     ///
-    /// Nobody may change or truncate the file while it is mapped. Replace it by renaming a new file over it, as
-    /// [`save`](crate::Keyed::save) does; never edit it in place.
+    /// Nobody may change or truncate the file while it is mapped. Replace it by renaming a new
+    /// file over it, as [`save`](crate::Keyed::save) does; never edit it in place.
     pub unsafe fn open(path: impl AsRef<Path>) -> io::Result<Mapped> {
         let path = path.as_ref();
         let file = File::open(path)?;

@@ -23,8 +23,8 @@ pub struct Param {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {
-    /// Keys whose part of the filter is finished. Where all keys go through one step after another, a step counts for as
-    /// many keys as it is a part of the whole.
+    /// Keys whose part of the filter is finished. Where all keys go through one step after
+    /// another, a step counts for as many keys as it is a part of the whole.
     pub done: u64,
     /// All keys; fewer once repeated ones are dropped.
     pub total: u64,
@@ -59,7 +59,8 @@ impl Tally<'_> {
     }
 }
 
-/// Who is told how far a build has come. Any two are equal: who watches does not change what is built.
+/// Who is told how far a build has come. Any two are equal: who watches does not change what is
+/// built.
 #[derive(Clone, Default)]
 struct Watch(Option<Arc<dyn Fn(Progress) + Send + Sync>>);
 
@@ -93,7 +94,8 @@ impl fmt::Debug for Watch {
 /// # Ok::<(), tamis::BuildError>(())
 /// ```
 ///
-/// As text it is `kind:param=value,param=value`; the kind, the colon and every parameter may be left out.
+/// As text it is `kind:param=value,param=value`; the kind, the colon and every parameter may be
+/// left out.
 ///
 /// Fields are for reading; the methods of the same names set them and can be chained.
 #[derive(Clone, Debug, PartialEq)]
@@ -101,7 +103,8 @@ impl fmt::Debug for Watch {
 pub struct Config {
     /// The kind's name, if one is given.
     pub kind: Option<String>,
-    /// The number of keys to make room for, if they are more than are given; 0 where nothing is said.
+    /// The number of keys to make room for, if they are more than are given; 0 where nothing is
+    /// said.
     pub capacity: u64,
     /// The false-positive rate at capacity.
     pub fpr: f64,
@@ -150,20 +153,22 @@ impl Config {
         self
     }
 
-    /// Sets how many threads a builder may use, as far as its kind can; 1 where nothing is said. The outcome is the same
-    /// whatever the number, so it is no part of the text form.
+    /// Sets how many threads a builder may use, as far as its kind can; 1 where nothing is said.
+    /// The outcome is the same whatever the number, so it is no part of the text form.
     #[must_use]
     pub fn threads(mut self, threads: usize) -> Config {
         self.threads = threads;
         self
     }
 
-    /// Has a builder say how far it has come. All kinds that are built once do, at the start and at the end; those that cut
-    /// large sets into shards (binary fuse filters, in memory and from [`Spill`](crate::Spill), and ribbons) tell it after
-    /// each of them, and the others after each step. A build that has to start anew begins at 0 again. Kinds that take
-    /// insertions tell nothing.
+    /// Has a builder say how far it has come. All kinds that are built once do, at the start and
+    /// at the end; those that cut large sets into shards (binary fuse filters, in memory and from
+    /// [`Spill`](crate::Spill), and ribbons) tell it after each of them, and the others after
+    /// each step. A build that has to start anew begins at 0 again. Kinds that take insertions
+    /// tell nothing.
     ///
-    /// The function is called on the threads that build, one at a time, and is no part of the text form.
+    /// The function is called on the threads that build, one at a time, and is no part of the
+    /// text form.
     ///
     /// ```
     /// use tamis::{BinaryFuse8, Config, Keyed};
@@ -199,8 +204,9 @@ impl Config {
         }
     }
 
-    /// What every builder checks first: the rate is one, a 64-bit hash can promise it, the configuration is for this
-    /// kind, and it knows every parameter. Returns the number of keys to size for and the rate.
+    /// What every builder checks first: the rate is one, a 64-bit hash can promise it, the
+    /// configuration is for this kind, and it knows every parameter. Returns the number of keys
+    /// to size for and the rate.
     pub(crate) fn check<F: Kind>(&self, hashes: &[u64]) -> Result<(u64, f64), BuildError> {
         self.check_for::<F>(hashes.len() as u64)
     }
@@ -242,8 +248,9 @@ impl Config {
         Ok((keys, self.fpr))
     }
 
-    /// The size that a kind finds for the rate. Where it finds none the rate is refused, and the lowest of three digits
-    /// for which it finds one is advised: asked for as printed, it is reached.
+    /// The size that a kind finds for the rate. Where it finds none the rate is refused, and the
+    /// lowest of three digits for which it finds one is advised: asked for as printed, it is
+    /// reached.
     pub(crate) fn sized<F: Kind, S>(
         &self,
         size: impl Fn(f64) -> Option<S>,
@@ -251,10 +258,12 @@ impl Config {
         if let Some(size) = size(self.fpr) {
             return Ok(size);
         }
-        // 1.00e-19, below what a hash can promise, to 0.999; a quotient of whole numbers is rounded as their text is.
+        // 1.00e-19, below what a hash can promise, to 0.999; a quotient of whole numbers is
+        // rounded as their text is.
         let rate = |i: u32| f64::from(100 + i % 900) / 10f64.powi(21 - (i / 900) as i32);
         let (mut low, mut high) = (0, 19 * 900 - 1);
-        // Above 0.999 a filter is refused for being too small for its keys, and nothing higher does.
+        // Above 0.999 a filter is refused for being too small for its keys, and nothing higher
+        // does.
         while high - low > 1 && self.fpr < rate(high) {
             let middle = (low + high) / 2;
             if rate(middle) > self.fpr && size(rate(middle)).is_some() {
@@ -271,8 +280,9 @@ impl Config {
         .into())
     }
 
-    /// The parameter `bits`, within limits: what the rate needs where it is left to the kind, and never less. `needed` is
-    /// `None`, or above the limits, where no width within them has the rate; `least` is the rate of the greatest.
+    /// The parameter `bits`, within limits: what the rate needs where it is left to the kind, and
+    /// never less. `needed` is `None`, or above the limits, where no width within them has the
+    /// rate; `least` is the rate of the greatest.
     pub(crate) fn bits<F: Kind>(
         &self,
         limits: RangeInclusive<u64>,

@@ -1,8 +1,9 @@
 //! What can go wrong, as sentences a user can act on.
 //!
-//! Four errors, one per moment: [`Full`] on an insertion, [`BuildError`] when a filter is made, [`DecodeError`] when a
-//! file is opened, [`MergeError`] when two filters are joined. Each is opaque, prints as a sentence, and answers
-//! `kind()` with the case and the value at fault for a program that wants to branch on it.
+//! Four errors, one per moment: [`Full`] on an insertion, [`BuildError`] when a filter is made,
+//! [`DecodeError`] when a file is opened, [`MergeError`] when two filters are joined. Each is
+//! opaque, prints as a sentence, and answers `kind()` with the case and the value at fault for a
+//! program that wants to branch on it.
 
 use std::error::Error;
 use std::fmt;
@@ -28,9 +29,11 @@ pub enum FullKind {
     Capacity,
     /// The same key, or keys that the filter cannot tell apart, are held this many times already.
     Duplicates(u64),
-    /// The filter is a list of parts, and has as many as it may; merging stops at fewer than growth does.
+    /// The filter is a list of parts, and has as many as it may; merging stops at fewer than
+    /// growth does.
     Slices(u64),
-    /// The newest generation of a window of time has its share, this many insertions; only time begins the next.
+    /// The newest generation of a window of time has its share, this many insertions; only time
+    /// begins the next.
     Generation(u64),
     /// The filter grows, and the system gave no memory for it: these many bytes.
     Memory(u64),
@@ -61,7 +64,8 @@ impl Full {
         self.keys
     }
 
-    /// How many hashes of the batch were inserted before the one that was refused; 0 for a single insertion.
+    /// How many hashes of the batch were inserted before the one that was refused; 0 for a single
+    /// insertion.
     pub fn accepted(&self) -> usize {
         self.accepted
     }
@@ -172,7 +176,8 @@ pub struct BuildError(Box<BuildErrorKind>);
 pub enum BuildErrorKind {
     /// The false-positive rate is not a number strictly between 0 and 1.
     Fpr(f64),
-    /// A 64-bit hash cannot promise this rate for so many keys; `least` is the lowest that it can.
+    /// A 64-bit hash cannot promise this rate for so many keys; `least` is the lowest that it
+    /// can.
     HashFloor {
         /// The rate that was asked for.
         fpr: f64,

@@ -1,8 +1,9 @@
 //! Opening and saving: a filter's file as bytes, on disk, and mapped.
 //!
-//! [`Keyed::load`] and [`Keyed::save`] are what most callers need. [`Open`] says what else there is to say: the secret that
-//! the keys were hashed under, and how much is verified. [`Encoded`] is a filter that was encoded once, opened again from
-//! those very bytes, and is saved by writing them. A file is replaced at once and wholly (`replace.rs`).
+//! [`Keyed::load`] and [`Keyed::save`] are what most callers need. [`Open`] says what else there
+//! is to say: the secret that the keys were hashed under, and how much is verified. [`Encoded`]
+//! is a filter that was encoded once, opened again from those very bytes, and is saved by writing
+//! them. A file is replaced at once and wholly (`replace.rs`).
 
 mod replace;
 
@@ -25,7 +26,8 @@ pub use replace::{check_writable, replace_file};
 
 /// How to open a filter's file.
 ///
-/// The filter is of the type asked for, or an [`AnyFilter`](crate::AnyFilter) of whatever kind the file holds.
+/// The filter is of the type asked for, or an [`AnyFilter`](crate::AnyFilter) of whatever kind
+/// the file holds.
 ///
 /// ```
 /// use tamis::{AnyFilter, Bloom, Config, Hashing, Keyed, Open};
@@ -68,9 +70,10 @@ impl Open {
         self
     }
 
-    /// Whether the checksums of the data are compared (the default), which reads the whole file. Without, opening reads
-    /// the header and what the kind itself looks at, and a mapped file is open at once; damage of the data then goes
-    /// unnoticed and may make wrong answers, also "no" for a key that is there. It is never undefined behaviour.
+    /// Whether the checksums of the data are compared (the default), which reads the whole file.
+    /// Without, opening reads the header and what the kind itself looks at, and a mapped file is
+    /// open at once; damage of the data then goes unnoticed and may make wrong answers, also "no"
+    /// for a key that is there. It is never undefined behaviour.
     #[must_use]
     pub const fn verify(mut self, verify: bool) -> Open {
         self.verify = verify;
@@ -81,7 +84,8 @@ impl Open {
     ///
     /// # Errors
     ///
-    /// [`DecodeError`] when the file cannot be read or is not exactly what a writer produces. It names the path.
+    /// [`DecodeError`] when the file cannot be read or is not exactly what a writer produces. It
+    /// names the path.
     pub fn load<F: Held>(&self, path: impl AsRef<Path>) -> Result<Keyed<F>, DecodeError> {
         let path = path.as_ref();
         let read = || {
@@ -113,7 +117,8 @@ impl Open {
         self.shared(&(Arc::new(bytes) as Bytes))
     }
 
-    /// Opens a filter in a file that is mapped: its pages are read when they are used, and processes share them.
+    /// Opens a filter in a file that is mapped: its pages are read when they are used, and
+    /// processes share them.
     ///
     /// # Errors
     ///
@@ -151,12 +156,14 @@ impl<F: Held> Keyed<F> {
     ///
     /// # Errors
     ///
-    /// [`DecodeError`] when the file cannot be read or is not exactly what a writer produces. It names the path.
+    /// [`DecodeError`] when the file cannot be read or is not exactly what a writer produces. It
+    /// names the path.
     pub fn load(path: impl AsRef<Path>) -> Result<Keyed<F>, DecodeError> {
         Open::new().load(path)
     }
 
-    /// Opens a filter from bytes, verifying everything. Arrays are used where they lie, if their address allows.
+    /// Opens a filter from bytes, verifying everything. Arrays are used where they lie, if their
+    /// address allows.
     ///
     /// # Errors
     ///
@@ -167,13 +174,13 @@ impl<F: Held> Keyed<F> {
 
     /// Saves the filter, replacing a file of that name at once and wholly, or not at all.
     ///
-    /// The bytes go to a temporary file beside it, are synced, and take its name; then the directory is synced. A new
-    /// file that carries a secret is readable by its owner alone.
+    /// The bytes go to a temporary file beside it, are synced, and take its name; then the
+    /// directory is synced. A new file that carries a secret is readable by its owner alone.
     ///
     /// # Errors
     ///
-    /// Any of those steps' own. The file is then as it was and no temporary file is left, unless only the last step, the
-    /// directory's sync, failed.
+    /// Any of those steps' own. The file is then as it was and no temporary file is left, unless
+    /// only the last step, the directory's sync, failed.
     pub fn save(&self, path: impl AsRef<Path>) -> io::Result<()> {
         replace::replace(path.as_ref(), self.hashing.is_in_files(), |out| {
             self.write_to(out)
@@ -204,8 +211,8 @@ impl<F: Held> Keyed<F> {
         self.encoder().file_len()
     }
 
-    /// Encodes the filter, and opens it again from the bytes, verifying everything: what is then looked up is what
-    /// [`Encoded::save`] writes. The memory of this filter is given back first.
+    /// Encodes the filter, and opens it again from the bytes, verifying everything: what is then
+    /// looked up is what [`Encoded::save`] writes. The memory of this filter is given back first.
     ///
     /// ```
     /// use tamis::{BinaryFuse8, Config, Keyed};
@@ -221,8 +228,8 @@ impl<F: Held> Keyed<F> {
     ///
     /// # Errors
     ///
-    /// [`DecodeError`] when there is no memory for the bytes, or they cannot be opened, which is a defect of this
-    /// library.
+    /// [`DecodeError`] when there is no memory for the bytes, or they cannot be opened, which is
+    /// a defect of this library.
     pub fn encoded(self) -> Result<Encoded<F>, DecodeError> {
         let encoder = self.encoder();
         let mut buf = Buf::<u8>::zeroed(encoder.file_len())?;
@@ -258,8 +265,8 @@ impl<F: Held> Keyed<F> {
 
 /// A filter together with its file's bytes, from which it was opened: see [`Keyed::encoded`].
 ///
-/// It is looked up as the [`Keyed`] that it derefs to, and cannot be changed. What its bytes are asked for is not encoded
-/// again.
+/// It is looked up as the [`Keyed`] that it derefs to, and cannot be changed. What its bytes are
+/// asked for is not encoded again.
 #[derive(Clone)]
 pub struct Encoded<F> {
     filter: Keyed<F>,
@@ -286,7 +293,8 @@ impl<F> Encoded<F> {
         self.save_unless(path, || false)
     }
 
-    /// As [`save`](Encoded::save), giving up when `stop` says so, which is asked before every piece of a mebibyte.
+    /// As [`save`](Encoded::save), giving up when `stop` says so, which is asked before every
+    /// piece of a mebibyte.
     ///
     /// # Errors
     ///
@@ -323,9 +331,9 @@ impl<F: Filter> std::fmt::Debug for Encoded<F> {
 
 /// Reads to the end into memory that starts on a cache line, so that arrays can be used in place.
 ///
-/// `size` is what the system says of the input, 0 where it says nothing. Memory is taken at once only where the header
-/// announces the same length; otherwise it grows with the bytes that really arrive. What does not start as a filter is
-/// refused after its first bytes.
+/// `size` is what the system says of the input, 0 where it says nothing. Memory is taken at once
+/// only where the header announces the same length; otherwise it grows with the bytes that really
+/// arrive. What does not start as a filter is refused after its first bytes.
 fn read_aligned(mut input: impl Read, size: u64) -> Result<Bytes, DecodeError> {
     let mut buf = Buf::<u8>::zeroed(64 << 10)?;
     let mut filled = 0;
@@ -348,7 +356,8 @@ fn read_aligned(mut input: impl Read, size: u64) -> Result<Bytes, DecodeError> {
             Err(e) => return Err(e.into()),
         }
     }
-    // The filter keeps these bytes for as long as it lives; a little room behind them is not worth a copy.
+    // The filter keeps these bytes for as long as it lives; a little room behind them is not
+    // worth a copy.
     if buf.len() - filled > filled / 8 {
         buf = Buf::copied(&buf[..filled])?;
     }

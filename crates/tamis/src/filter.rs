@@ -1,15 +1,18 @@
 //! The traits, and the laws that every filter obeys.
 //!
-//! A filter is an approximate set of 64-bit hashes; [`Keyed`](crate::Keyed) makes it a set of keys. The traits say what
-//! a filter *can* do, so that asking a static filter to insert is a compile error for typed users and `None` for those
-//! who hold an [`AnyFilter`](crate::AnyFilter).
+//! A filter is an approximate set of 64-bit hashes; [`Keyed`](crate::Keyed) makes it a set of
+//! keys. The traits say what a filter *can* do, so that asking a static filter to insert is a
+//! compile error for typed users and `None` for those who hold an
+//! [`AnyFilter`](crate::AnyFilter).
 //!
 //! The laws, which the conformance suite tests for every registered kind:
 //!
 //! - A hash that was inserted (and not removed since) is contained. Always. (A kind with a
-//!   [`window`](crate::Capabilities::window) promises it for the last `capacity` insertions, and forgets older ones on purpose.)
+//!   [`window`](crate::Capabilities::window) promises it for the last `capacity` insertions, and
+//!   forgets older ones on purpose.)
 //! - A hash that was not inserted is contained with probability [`fpr`](Filter::fpr).
-//! - A count is never below the smaller of the copies that are in and [`count_limit`](Count::count_limit).
+//! - A count is never below the smaller of the copies that are in and
+//!   [`count_limit`](Count::count_limit).
 //! - An empty filter contains nothing.
 //! - An operation that returns an error has changed nothing.
 //! - A batch answers exactly as single calls do, at every instruction-set level.
@@ -26,14 +29,15 @@ use crate::lookup::{self, Batch, Calls, Insertions};
 
 /// An approximate set of 64-bit hashes.
 ///
-/// Hashes must be spread evenly over 64 bits: pass a hash, not an id. [`Keyed`](crate::Keyed) takes keys and hashes
-/// them well.
+/// Hashes must be spread evenly over 64 bits: pass a hash, not an id. [`Keyed`](crate::Keyed)
+/// takes keys and hashes them well.
 pub trait Filter: Any + Debug + Send + Sync {
-    /// Whether the hash may have been inserted. `false` is certain; `true` is wrong with probability [`fpr`](Self::fpr).
+    /// Whether the hash may have been inserted. `false` is certain; `true` is wrong with
+    /// probability [`fpr`](Self::fpr).
     fn contains(&self, hash: u64) -> bool;
 
-    /// How many keys were put in and not removed. A kind that is built once counts distinct keys; one that takes
-    /// insertions cannot tell a repeat from a false positive, and counts each.
+    /// How many keys were put in and not removed. A kind that is built once counts distinct keys;
+    /// one that takes insertions cannot tell a repeat from a false positive, and counts each.
     fn len(&self) -> u64;
 
     /// Whether no key was put in.
@@ -47,10 +51,12 @@ pub trait Filter: Any + Debug + Send + Sync {
     /// The false-positive rate to expect now, at the present load. May read the whole filter.
     fn fpr(&self) -> f64;
 
-    /// Prefetches the memory that [`contains`](Self::contains) or an insertion of this hash will read.
+    /// Prefetches the memory that [`contains`](Self::contains) or an insertion of this hash will
+    /// read.
     fn prefetch(&self, _hash: u64) {}
 
-    /// Looks up many hashes: `out[i]` becomes `contains(hashes[i])`, for as many as both slices hold.
+    /// Looks up many hashes: `out[i]` becomes `contains(hashes[i])`, for as many as both slices
+    /// hold.
     ///
     /// Faster than single calls, by most kinds: the instruction set is chosen once, and where a
     /// filter is large, memory is prefetched ahead of its use.
@@ -71,15 +77,16 @@ pub trait Insert: Filter {
     ///
     /// # Errors
     ///
-    /// [`Full`] when there is no place for the hash, or it is held as often as the filter can tell.
+    /// [`Full`] when there is no place for the hash, or it is held as often as the filter can
+    /// tell.
     fn insert(&mut self, hash: u64) -> Result<(), Full>;
 
     /// Inserts many hashes in order, faster than one by one.
     ///
     /// # Errors
     ///
-    /// [`Full`] at the first hash that is refused; those before it ([`Full::accepted`] of them) are in, those from it
-    /// on are not.
+    /// [`Full`] at the first hash that is refused; those before it ([`Full::accepted`] of them)
+    /// are in, those from it on are not.
     fn insert_batch(&mut self, hashes: &[u64]) -> Result<(), Full> {
         let inserted = lookup::insert_batch(Insertions(self), hashes);
         inserted.map_err(|(accepted, full)| full.after(accepted))
@@ -90,21 +97,22 @@ pub trait Insert: Filter {
 pub trait Remove: Insert {
     /// Takes out one copy of a hash; `false` if none matches, and then nothing has changed.
     ///
-    /// Only remove what was inserted: a filter cannot tell a member from a false positive, and removing a false
-    /// positive takes away another key's fingerprint, which makes that key a false negative.
+    /// Only remove what was inserted: a filter cannot tell a member from a false positive, and
+    /// removing a false positive takes away another key's fingerprint, which makes that key a
+    /// false negative.
     fn remove(&mut self, hash: u64) -> bool;
 }
 
 /// A filter that can tell how often a hash was inserted.
 pub trait Count: Filter {
-    /// How many copies of the hash are held: never fewer than were inserted, up to [`count_limit`](Self::count_limit),
-    /// and more with probability [`fpr`](Filter::fpr).
+    /// How many copies of the hash are held: never fewer than were inserted, up to
+    /// [`count_limit`](Self::count_limit), and more with probability [`fpr`](Filter::fpr).
     fn count(&self, hash: u64) -> u64;
 
     /// The greatest count that the filter can tell: a count of this means so many or more.
     ///
-    /// `u64::MAX` for a filter that refuses an insertion that it could not count, so that every count is exact but for
-    /// false positives.
+    /// `u64::MAX` for a filter that refuses an insertion that it could not count, so that every
+    /// count is exact but for false positives.
     ///
     /// ```
     /// use tamis::{Config, Count, Counting, Insert, Kind};
@@ -135,15 +143,17 @@ pub trait Merge: Filter + Sized {
 
 /// A filter of a fixed set that knows a value for each of its keys: a map that stores no keys.
 ///
-/// [`Bloomier`](crate::Bloomier) is the smallest; the values of [`Perfect`](crate::Perfect) can be changed.
-/// [`Retrieval`](crate::Retrieval) has the same words but is no filter: it is asked for members only.
+/// [`Bloomier`](crate::Bloomier) is the smallest; the values of [`Perfect`](crate::Perfect) can
+/// be changed. [`Retrieval`](crate::Retrieval) has the same words but is no filter: it is asked
+/// for members only.
 pub trait Map: Filter {
     /// The map of these pairs of hash and value. A pair may be given more than once.
     ///
     /// # Errors
     ///
     /// [`BuildError`] when the configuration is not possible, or a hash has two values:
-    /// [`BuildErrorKind::Conflict`](crate::BuildErrorKind::Conflict), which names the positions of both.
+    /// [`BuildErrorKind::Conflict`](crate::BuildErrorKind::Conflict), which names the positions
+    /// of both.
     fn from_pairs(
         config: &Config,
         pairs: impl IntoIterator<Item = (u64, u64)>,
@@ -151,11 +161,12 @@ pub trait Map: Filter {
     where
         Self: Sized;
 
-    /// The value of a hash that was given: always its own. One that was not is answered with some value at the rate
-    /// [`fpr`](Filter::fpr), and otherwise with `None`.
+    /// The value of a hash that was given: always its own. One that was not is answered with some
+    /// value at the rate [`fpr`](Filter::fpr), and otherwise with `None`.
     fn get(&self, hash: u64) -> Option<u64>;
 
-    /// Looks up many hashes: `out[i]` becomes `get(hashes[i])`, for as many as both slices hold. Faster than single calls.
+    /// Looks up many hashes: `out[i]` becomes `get(hashes[i])`, for as many as both slices hold.
+    /// Faster than single calls.
     fn get_batch(&self, hashes: &[u64], out: &mut [Option<u64>]) {
         lookup::ring(Calls::<_, true>(self), hashes, out);
     }
@@ -176,8 +187,9 @@ pub trait Halve: Filter + Sized {
 
 /// What a filter supplies to be built, stored and found by name.
 ///
-/// For filters of this library: what `build` and `decode` need is not public. The kind's id, name, tier and capabilities
-/// are on its line in `kinds.rs`, and are found at [`Declared::INFO`].
+/// For filters of this library: what `build` and `decode` need is not public. The kind's id,
+/// name, tier and capabilities are on its line in `kinds.rs`, and are found at
+/// [`Declared::INFO`].
 pub trait Kind: Filter + Clone + Declared {
     /// The version of this kind's own layout in files.
     const VERSION: u16 = 1;
@@ -186,10 +198,11 @@ pub trait Kind: Filter + Clone + Declared {
     /// The parameters that a configuration may give beside capacity and rate.
     const PARAMS: &'static [Param] = &[];
 
-    /// Builds a filter for `max(config.capacity, hashes.len())` keys that contains the given hashes.
+    /// Builds a filter for `max(config.capacity, hashes.len())` keys that contains the given
+    /// hashes.
     ///
-    /// May reorder the slice. Repeated hashes are allowed: a kind that counts keeps each, as far as it can count, and
-    /// says [`Full`] beyond that; others hold the key once.
+    /// May reorder the slice. Repeated hashes are allowed: a kind that counts keeps each, as far
+    /// as it can count, and says [`Full`] beyond that; others hold the key once.
     ///
     /// # Errors
     ///

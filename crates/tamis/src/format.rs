@@ -1,4 +1,5 @@
-//! The file format: one envelope around every kind. `docs/FORMAT.md` is the normative description.
+//! The file format: one envelope around every kind. `docs/FORMAT.md` is the normative
+//! description.
 //!
 //! ```text
 //!  0         96          H (multiple of 64)                                                        file length
@@ -9,9 +10,10 @@
 //!                      checksum of the header
 //! ```
 //!
-//! Everything is little-endian and canonical: the same filter gives the same bytes, and every byte is either covered by
-//! a checksum or compared with the one value it may have. Reading trusts nothing: sizes are checked against the bytes
-//! that are there before anything is allocated.
+//! Everything is little-endian and canonical: the same filter gives the same bytes, and every
+//! byte is either covered by a checksum or compared with the one value it may have. Reading
+//! trusts nothing: sizes are checked against the bytes that are there before anything is
+//! allocated.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -413,7 +415,8 @@ impl Decoder<'_> {
         }
     }
 
-    /// How many bytes the next array has; 0 where there is none. For arrays whose length no parameter tells.
+    /// How many bytes the next array has; 0 where there is none. For arrays whose length no
+    /// parameter tells.
     pub(crate) fn next_bytes(&self) -> u64 {
         let next = self.sections.get(self.next_section);
         next.map_or(0, |range| range.len() as u64)
@@ -446,7 +449,8 @@ impl Decoder<'_> {
     }
 }
 
-/// Reads and verifies a file: header and footer, and if asked for every checksum and the padding of the data.
+/// Reads and verifies a file: header and footer, and if asked for every checksum and the padding
+/// of the data.
 pub(crate) fn open(owner: &Bytes, verify: bool) -> Result<(Header, Decoder<'_>), DecodeError> {
     let bytes: &[u8] = (**owner).as_ref();
     let got = bytes.len() as u64;
@@ -616,10 +620,11 @@ pub(crate) fn open(owner: &Bytes, verify: bool) -> Result<(Header, Decoder<'_>),
     ))
 }
 
-/// Whether bytes start as a tamis file does, be it whole, cut short or damaged: for telling a filter from other files.
+/// Whether bytes start as a tamis file does, be it whole, cut short or damaged: for telling a
+/// filter from other files.
 ///
-/// Give the first eight bytes, or all that there are. Either half of the signature is enough, and neither occurs in
-/// text, so that one wrong byte does not make a filter pass for something else.
+/// Give the first eight bytes, or all that there are. Either half of the signature is enough, and
+/// neither occurs in text, so that one wrong byte does not make a filter pass for something else.
 ///
 /// ```
 /// let filter: tamis::Keyed<tamis::Bloom> = tamis::Keyed::new(&tamis::Config::new(10))?;
@@ -653,8 +658,8 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from(u32_at(bytes, at)) | u64::from(u32_at(bytes, at + 4)) << 32
 }
 
-/// Makes a damaged file's checksums agree again, so that tests and fuzzers reach the checks behind them. Leaves bytes
-/// that are too short to be a file alone.
+/// Makes a damaged file's checksums agree again, so that tests and fuzzers reach the checks
+/// behind them. Leaves bytes that are too short to be a file alone.
 #[doc(hidden)]
 pub fn repair_checksums(bytes: &mut [u8]) {
     if bytes.len() < FIXED + 8 + 8 + FOOTER {

@@ -1,7 +1,8 @@
-//! What can be a key, and how a key becomes a hash, the same on every machine and in every language.
+//! What can be a key, and how a key becomes a hash, the same on every machine and in every
+//! language.
 //!
-//! A key is a string of bytes. `std::hash::Hash` is not used: what it feeds a hasher differs between platforms and
-//! releases. `docs/KEYS.md` says the same for other languages:
+//! A key is a string of bytes. `std::hash::Hash` is not used: what it feeds a hasher differs
+//! between platforms and releases. `docs/KEYS.md` says the same for other languages:
 //!
 //! | type | its bytes |
 //! |---|---|
@@ -14,8 +15,9 @@
 //! | tuples of 2 to 4 keys | the hashes of the parts, 8 bytes each, little-endian |
 //! | `&K`, `Box<K>`, `Rc<K>`, `Arc<K>` | those of `K` |
 //!
-//! A tuple is hashed part by part, so that `("a", "bc")` and `("ab", "c")` are two keys. A list of keys has no such form
-//! and is no key. Nor are `bool`, `char` and floating-point numbers: there is more than one way to write each in bytes.
+//! A tuple is hashed part by part, so that `("a", "bc")` and `("ab", "c")` are two keys. A list
+//! of keys has no such form and is no key. Nor are `bool`, `char` and floating-point numbers:
+//! there is more than one way to write each in bytes.
 //!
 //! | [`Hashing`] | function | choose it when |
 //! |---|---|---|
@@ -37,7 +39,8 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// Something that can be looked up in a filter.
 ///
-/// Implemented for text, bytes, integers, addresses, paths and tuples of these, owned or borrowed:
+/// Implemented for text, bytes, integers, addresses, paths and tuples of these, owned or
+/// borrowed:
 ///
 /// ```
 /// use std::net::Ipv4Addr;
@@ -80,7 +83,8 @@ pub trait Key {
     fn hash_with(&self, hashing: &Hashing) -> u64;
 }
 
-/// How keys are hashed: the function and its seed or secret. Part of a filter's identity, and of its file.
+/// How keys are hashed: the function and its seed or secret. Part of a filter's identity, and of
+/// its file.
 ///
 /// `Debug` never shows a secret.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -98,8 +102,8 @@ impl Hashing {
         Hashing(Scheme::Fast { seed })
     }
 
-    /// SipHash-1-3 under a secret of 128 random bits. A filter's file carries the secret, and must then be kept like
-    /// one, unless [`withheld`](Hashing::withheld) is called.
+    /// SipHash-1-3 under a secret of 128 random bits. A filter's file carries the secret, and
+    /// must then be kept like one, unless [`withheld`](Hashing::withheld) is called.
     pub const fn secret(key: [u8; 16]) -> Hashing {
         Hashing(Scheme::Secret {
             key,
@@ -107,8 +111,8 @@ impl Hashing {
         })
     }
 
-    /// SipHash-1-3 under a fresh secret from the operating system, for keys that strangers choose. Each call draws
-    /// another, so filters that are to be merged must share one.
+    /// SipHash-1-3 under a fresh secret from the operating system, for keys that strangers
+    /// choose. Each call draws another, so filters that are to be merged must share one.
     ///
     /// ```
     /// use tamis::{Bloom, Config, Hashing, Keyed};
@@ -128,8 +132,9 @@ impl Hashing {
         Ok(Hashing::secret(key))
     }
 
-    /// Keeps the secret out of files: they carry only a check value, and opening them needs the same `Hashing`
-    /// ([`Open::hashing`](crate::Open::hashing)). No effect on [`fast`](Hashing::fast).
+    /// Keeps the secret out of files: they carry only a check value, and opening them needs the
+    /// same `Hashing` ([`Open::hashing`](crate::Open::hashing)). No effect on
+    /// [`fast`](Hashing::fast).
     #[must_use]
     pub const fn withheld(self) -> Hashing {
         match self.0 {
@@ -192,8 +197,8 @@ impl Hashing {
         )
     }
 
-    /// What a file states in place of a withheld secret: the hash of a fixed text under the secret's complement, which
-    /// is the hash of no key.
+    /// What a file states in place of a withheld secret: the hash of a fixed text under the
+    /// secret's complement, which is the hash of no key.
     pub(crate) fn check_value(key: &[u8; 16]) -> u64 {
         sip(&key.map(|byte| !byte), b"tamis")
     }
@@ -420,7 +425,8 @@ mod tests {
 
     #[test]
     fn xxh3_is_the_function_that_other_languages_have() {
-        // From Python's binding of the reference implementation, one for each of the function's length classes.
+        // From Python's binding of the reference implementation, one for each of the function's
+        // length classes.
         let text: Vec<u8> = (0..=255).chain(0..=255).collect();
         for (key, seed_0, seed_7) in [
             (&b""[..], 0x2D06_8005_38D3_94C2, None),

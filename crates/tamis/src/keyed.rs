@@ -1,4 +1,5 @@
-//! `Keyed<F>`: a filter of keys. It hashes them and asks a filter of hashes; `file.rs` opens and saves it.
+//! `Keyed<F>`: a filter of keys. It hashes them and asks a filter of hashes; `file.rs` opens and
+//! saves it.
 
 use crate::any::{AnyFilter, Held};
 use crate::config::Config;
@@ -22,8 +23,9 @@ use crate::kinds::KindInfo;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// With the type of a filter, what its kind cannot do does not compile. A `Keyed<AnyFilter>` has the same calls for the
-/// kind that a configuration or a file names, and they return an error that names the kind where it cannot:
+/// With the type of a filter, what its kind cannot do does not compile. A `Keyed<AnyFilter>` has
+/// the same calls for the kind that a configuration or a file names, and they return an error
+/// that names the kind where it cannot:
 ///
 /// ```
 /// use tamis::{AnyFilter, Config, Keyed};
@@ -46,7 +48,8 @@ pub struct Keyed<F> {
     pub(crate) fpr: f64,
 }
 
-/// A key's hash in the key's place, for a caller who has hashed it before with the filter's own [`Hashing`].
+/// A key's hash in the key's place, for a caller who has hashed it before with the filter's own
+/// [`Hashing`].
 ///
 /// ```
 /// use tamis::{Bloom, Config, Hashed, Keyed};
@@ -119,8 +122,9 @@ fn get_all<K: Key>(
 }
 
 impl<F: Filter> Keyed<F> {
-    /// Puts the key layer around a filter whose hashes were made by `hashing`. Capacity and rate are those of the
-    /// configuration, for information; a capacity below the number of keys counts as that number.
+    /// Puts the key layer around a filter whose hashes were made by `hashing`. Capacity and rate
+    /// are those of the configuration, for information; a capacity below the number of keys
+    /// counts as that number.
     ///
     /// # Errors
     ///
@@ -143,14 +147,15 @@ impl<F: Filter> Keyed<F> {
         })
     }
 
-    /// Whether the key may have been inserted. `false` is certain; `true` is wrong with probability [`fpr`](Self::fpr).
+    /// Whether the key may have been inserted. `false` is certain; `true` is wrong with
+    /// probability [`fpr`](Self::fpr).
     #[inline]
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
         self.filter.contains(self.hash(key))
     }
 
-    /// Looks up many keys, of a slice or any iterator: `out[i]` becomes whether the key number i may have been inserted,
-    /// for as many as there are keys and room. Faster than single calls.
+    /// Looks up many keys, of a slice or any iterator: `out[i]` becomes whether the key number i
+    /// may have been inserted, for as many as there are keys and room. Faster than single calls.
     ///
     /// ```
     /// use tamis::{BinaryFuse8, Config, Keyed};
@@ -213,8 +218,9 @@ impl<F: Filter> Keyed<F> {
 
     /// Whether it holds more keys than it was built for.
     ///
-    /// Many kinds take such keys in silence, and their rate rises above the one that was asked for. A kind that grows
-    /// ([`KindInfo::grows`](crate::KindInfo::grows)) keeps its rate, and a window forgets the oldest keys.
+    /// Many kinds take such keys in silence, and their rate rises above the one that was asked
+    /// for. A kind that grows ([`Capabilities::grow`](crate::Capabilities::grow)) keeps its rate,
+    /// and a window forgets the oldest keys.
     ///
     /// ```
     /// use tamis::{Bloom, Config, Filter, Keyed};
@@ -271,7 +277,8 @@ impl<F: Held> Keyed<F> {
     ///
     /// # Errors
     ///
-    /// [`BuildError`] when the configuration is not possible, or says nothing of the capacity and the kind does not grow.
+    /// [`BuildError`] when the configuration is not possible, or says nothing of the capacity and
+    /// the kind does not grow.
     pub fn new(config: &Config) -> Result<Keyed<F>, BuildError> {
         Keyed::new_with(config, Hashing::default())
     }
@@ -340,8 +347,8 @@ impl<F: Insert> Keyed<F> {
         self.filter.insert(self.hash(key))
     }
 
-    /// Inserts a key unless it seems to be there, and tells whether it did: of keys that never came before, all but
-    /// [`fpr`](Self::fpr) of them are told as new.
+    /// Inserts a key unless it seems to be there, and tells whether it did: of keys that never
+    /// came before, all but [`fpr`](Self::fpr) of them are told as new.
     ///
     /// ```
     /// use tamis::{Config, Keyed, SplitBlock512};
@@ -368,14 +375,16 @@ impl<F: Insert> Keyed<F> {
     ///
     /// # Errors
     ///
-    /// [`Full`] at the first key that is refused; those before it ([`Full::accepted`] of them) are in.
+    /// [`Full`] at the first key that is refused; those before it ([`Full::accepted`] of them)
+    /// are in.
     pub fn extend<K: Key>(&mut self, keys: impl IntoIterator<Item = K>) -> Result<(), Full> {
         insert_all(&mut self.filter, &self.hashing, keys)
     }
 }
 
 impl<F: Remove> Keyed<F> {
-    /// Takes out one copy of a key; `false` if none matches. Only remove what was inserted: see [`Remove::remove`].
+    /// Takes out one copy of a key; `false` if none matches. Only remove what was inserted: see
+    /// [`Remove::remove`].
     #[inline]
     pub fn remove<K: Key + ?Sized>(&mut self, key: &K) -> bool {
         self.filter.remove(self.hash(key))
@@ -391,7 +400,8 @@ impl<F: Count> Keyed<F> {
 }
 
 impl<F: Merge> Keyed<F> {
-    /// Takes in another filter of the same shape and hashing. On `Err` this one is exactly as it was.
+    /// Takes in another filter of the same shape and hashing. On `Err` this one is exactly as it
+    /// was.
     ///
     /// # Errors
     ///
@@ -414,12 +424,13 @@ impl<F: Halve> Keyed<F> {
 }
 
 impl<M: Map> Keyed<M> {
-    /// The map of these pairs of key and value, with the default hashing. A pair may be given more than once.
+    /// The map of these pairs of key and value, with the default hashing. A pair may be given
+    /// more than once.
     ///
     /// # Errors
     ///
-    /// [`BuildError`] when the configuration is not possible, or a key has two values: [`BuildErrorKind::Conflict`],
-    /// which names the positions of both.
+    /// [`BuildError`] when the configuration is not possible, or a key has two values:
+    /// [`BuildErrorKind::Conflict`], which names the positions of both.
     pub fn from_pairs<K: Key>(
         config: &Config,
         pairs: impl IntoIterator<Item = (K, u64)>,
@@ -449,8 +460,8 @@ impl<M: Map> Keyed<M> {
         self.filter.get(self.hash(key))
     }
 
-    /// Looks up many keys, of a slice or any iterator: `out[i]` becomes the value of the key number i, for as many as
-    /// there are keys and room. Faster than single calls.
+    /// Looks up many keys, of a slice or any iterator: `out[i]` becomes the value of the key
+    /// number i, for as many as there are keys and room. Faster than single calls.
     pub fn get_batch<K: Key>(&self, keys: impl IntoIterator<Item = K>, out: &mut [Option<u64>]) {
         get_all(&self.filter, &self.hashing, keys, out);
     }
@@ -482,7 +493,8 @@ impl Keyed<AnyFilter> {
     ///
     /// # Errors
     ///
-    /// [`Full`] when there is no place for the key, or [its kind](FullKind::Unsupported) takes no insertions.
+    /// [`Full`] when there is no place for the key, or [its kind](FullKind::Unsupported) takes no
+    /// insertions.
     pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<(), Full> {
         let hash = self.hash(key);
         self.inserting()?.insert(hash)
@@ -492,8 +504,8 @@ impl Keyed<AnyFilter> {
     ///
     /// # Errors
     ///
-    /// [`Full`] when the key is new and there is no place for it, or [its kind](FullKind::Unsupported) takes no
-    /// insertions.
+    /// [`Full`] when the key is new and there is no place for it, or [its
+    /// kind](FullKind::Unsupported) takes no insertions.
     pub fn seen<K: Key + ?Sized>(&mut self, key: &K) -> Result<bool, Full> {
         let hash = self.hash(key);
         let filter = self.inserting()?;
@@ -507,8 +519,8 @@ impl Keyed<AnyFilter> {
     ///
     /// # Errors
     ///
-    /// [`Full`] at the first key that is refused, with those before it ([`Full::accepted`] of them) in; or when
-    /// [its kind](FullKind::Unsupported) takes no insertions.
+    /// [`Full`] at the first key that is refused, with those before it ([`Full::accepted`] of
+    /// them) in; or when [its kind](FullKind::Unsupported) takes no insertions.
     pub fn extend<K: Key>(&mut self, keys: impl IntoIterator<Item = K>) -> Result<(), Full> {
         let hashing = self.hashing;
         insert_all(self.inserting()?, &hashing, keys)
@@ -520,7 +532,8 @@ impl Keyed<AnyFilter> {
         self.filter.as_insert().ok_or(Full::new(cannot, keys))
     }
 
-    /// Takes out one copy of a key; `false` if none matches. Only remove what was inserted: see [`Remove::remove`].
+    /// Takes out one copy of a key; `false` if none matches. Only remove what was inserted: see
+    /// [`Remove::remove`].
     ///
     /// # Errors
     ///
@@ -551,8 +564,8 @@ impl Keyed<AnyFilter> {
         Ok(self.mapping()?.get(self.hash(key)))
     }
 
-    /// Looks up many keys, of a slice or any iterator: `out[i]` becomes the value of the key number i, for as many as
-    /// there are keys and room. Faster than single calls.
+    /// Looks up many keys, of a slice or any iterator: `out[i]` becomes the value of the key
+    /// number i, for as many as there are keys and room. Faster than single calls.
     ///
     /// # Errors
     ///
@@ -571,12 +584,13 @@ impl Keyed<AnyFilter> {
         map.ok_or(Unsupported::new(self.filter.kind(), "map"))
     }
 
-    /// The map of these pairs of key and value, of the kind that the configuration names. A pair may be given more than
-    /// once.
+    /// The map of these pairs of key and value, of the kind that the configuration names. A pair
+    /// may be given more than once.
     ///
     /// # Errors
     ///
-    /// [`BuildError`] when the kind is no map, the configuration is not possible, or a key has two values.
+    /// [`BuildError`] when the kind is no map, the configuration is not possible, or a key has
+    /// two values.
     pub fn from_pairs<K: Key>(
         config: &Config,
         hashing: Hashing,
@@ -589,12 +603,13 @@ impl Keyed<AnyFilter> {
         Keyed::from_filter(filter, hashing, config)
     }
 
-    /// Takes in another filter of the same kind, shape and hashing. On `Err` this one is exactly as it was.
+    /// Takes in another filter of the same kind, shape and hashing. On `Err` this one is exactly
+    /// as it was.
     ///
     /// # Errors
     ///
-    /// [`MergeError`] when the hashing, the kind or a parameter differs, the kind cannot merge, or the union does not
-    /// fit.
+    /// [`MergeError`] when the hashing, the kind or a parameter differs, the kind cannot merge,
+    /// or the union does not fit.
     pub fn merge(&mut self, other: &Keyed<AnyFilter>) -> Result<(), MergeError> {
         self.hashes_as(other)?;
         self.filter.try_merge(&other.filter)
@@ -604,8 +619,8 @@ impl Keyed<AnyFilter> {
     ///
     /// # Errors
     ///
-    /// [`BuildError`] when the kind cannot be halved ([`BuildErrorKind::Unsupported`]), this filter's size is odd, or
-    /// memory is short.
+    /// [`BuildError`] when the kind cannot be halved ([`BuildErrorKind::Unsupported`]), this
+    /// filter's size is odd, or memory is short.
     pub fn halve(&self) -> Result<Keyed<AnyFilter>, BuildError> {
         let cannot = Unsupported::new(self.filter.kind(), "halve");
         let half = self.filter.try_halve();

@@ -1,7 +1,8 @@
-//! The one declaration of every kind: a line gives its id, name, file, type, tier and what it can do.
+//! The one declaration of every kind: a line gives its id, name, file, type, tier and what it can
+//! do.
 //!
-//! Everything that goes through all kinds goes through this list: the file reader, the program, the
-//! conformance suite, the golden files, the bench ([`for_each_kind`]) and the tables in the
+//! Everything that goes through all kinds goes through this list: the file reader, the program,
+//! the conformance suite, the golden files, the bench ([`for_each_kind`]) and the tables in the
 //! documentation. Adding a kind is its file and its line.
 
 use std::any::Any;
@@ -56,8 +57,9 @@ kinds! {
     36 ribbon_bumped: ribbon/bumped::RibbonBumped, Core, [];
 }
 
-/// Makes of each line its type's [`Declared::INFO`], and of all lines [`KINDS`], [`for_each_kind`] and the names by id.
-/// What a kind can do are the methods of [`KindInfo`] below that a line names, each of which asks for the trait.
+/// Makes of each line its type's [`Declared::INFO`], and of all lines [`KINDS`],
+/// [`for_each_kind`] and the names by id. What a kind can do are the methods of [`KindInfo`]
+/// below that a line names, each of which asks for the trait.
 macro_rules! kinds {
     ($($id:literal $name:ident: $family:ident $(/ $file:ident)+ :: $type:ident, $tier:ident,
        [$($can:ident $(($copies:literal))?),*];)*) => {
@@ -78,7 +80,8 @@ macro_rules! kinds {
         /// The names by id, for errors of those who open one kind and should not link all.
         static NAMES: &[(u16, &str)] = &[$(($id, stringify!($name))),*];
 
-        /// Shows a visitor the type of every kind, in the order of [`KINDS`]: for loops that are to be compiled for each.
+        /// Shows a visitor the type of every kind, in the order of [`KINDS`]: for loops that are
+        /// to be compiled for each.
         pub fn for_each_kind(visitor: &mut impl KindVisitor) {
             $(visitor.visit::<$family::$type>();)*
         }
@@ -113,7 +116,8 @@ pub struct Capabilities {
     pub map: bool,
     /// Outgrows its capacity at the rate that was asked for, and forgets nothing.
     pub grow: bool,
-    /// Forgets by itself: only the last `capacity` insertions are sure to be found, and older ones leave.
+    /// Forgets by itself: only the last `capacity` insertions are sure to be found, and older
+    /// ones leave.
     pub window: bool,
 }
 
@@ -165,8 +169,8 @@ pub struct KindInfo {
     pub params: &'static [Param],
     /// What its filters can do beside lookups.
     pub can: Capabilities,
-    /// How many copies of a key a filter with room for as many, and its parameters left alone, tells apart; 0 where it
-    /// does not count.
+    /// How many copies of a key a filter with room for as many, and its parameters left alone,
+    /// tells apart; 0 where it does not count.
     pub copies: u64,
     build: fn(&Config, &mut [u64]) -> Result<AnyFilter, BuildError>,
     decode: fn(&mut Decoder<'_>) -> Result<AnyFilter, DecodeError>,
@@ -192,7 +196,8 @@ fn typed_mut<F: Filter>(filter: &mut dyn Filter) -> Option<&mut F> {
     (filter as &mut dyn Any).downcast_mut()
 }
 
-/// What a line of the list says. Every function pointer is given filters of type `F` only, by [`AnyFilter`].
+/// What a line of the list says. Every function pointer is given filters of type `F` only, by
+/// [`AnyFilter`].
 impl KindInfo {
     const fn new<F: Kind>(
         id: u16,
@@ -308,7 +313,8 @@ impl KindInfo {
     ///
     /// # Errors
     ///
-    /// [`BuildError`] when the kind is no map, the configuration is not possible, or a hash has two values.
+    /// [`BuildError`] when the kind is no map, the configuration is not possible, or a hash has
+    /// two values.
     pub fn from_pairs(
         &self,
         config: &Config,
@@ -369,8 +375,8 @@ impl KindInfo {
         self.halve?(filter)
     }
 
-    /// Refuses an empty filter that is made for no keys, where keys can come and the filter does not
-    /// grow with them.
+    /// Refuses an empty filter that is made for no keys, where keys can come and the filter does
+    /// not grow with them.
     pub(crate) fn check_room(&self) -> Result<(), BuildError> {
         if self.can.insert && !self.can.grow {
             return Err(BuildErrorKind::NoCapacity { kind: self.name }.into());

@@ -1,5 +1,5 @@
-//! Approximate-membership filters: *is this key in that set?* "No" is certain; "yes" is wrong with a small, known
-//! probability.
+//! Approximate-membership filters: *is this key in that set?* "No" is certain; "yes" is wrong
+//! with a small, known probability.
 //!
 //! ```
 //! use tamis::{Config, Cuckoo, Keyed};
@@ -10,8 +10,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Every filter is an approximate set of 64-bit hashes ([`Filter`]). [`Keyed`] makes it a set of keys. The list of kinds
-//! ([`KINDS`], [`AnyFilter`]) makes it a thing with a name and a file.
+//! Every filter is an approximate set of 64-bit hashes ([`Filter`]). [`Keyed`] makes it a set of
+//! keys. The list of kinds ([`KINDS`], [`AnyFilter`]) makes it a thing with a name and a file.
 //!
 //! # How to choose
 //!
@@ -29,23 +29,27 @@
 //! | to unite filters, or to estimate the size of a set | [`Bloom`] |
 //! | the keys of the last minutes, or of the last million insertions | [`Sliding`] |
 //!
-//! These are the [`Core`](Tier::Core): what to choose today. The other kinds are of the literature, to compare with and
-//! to read; `tamis kinds --all` and [`KINDS`] list them. Beside the kinds there are types for one purpose:
-//! [`AtomicSplitBlock`] and [`AtomicBloom`] are filled by many threads at once, an [`Iblt`] finds the differences of two
-//! sets, a [`Retrieval`] is asked for members only, and [`Bip158`] has the filters of Bitcoin blocks.
+//! These are the [`Core`](Tier::Core): what to choose today. The other kinds are of the
+//! literature, to compare with and to read; `tamis kinds --all` and [`KINDS`] list them. Beside
+//! the kinds there are types for one purpose: [`AtomicSplitBlock`] and [`AtomicBloom`] are filled
+//! by many threads at once, an [`Iblt`] finds the differences of two sets, a [`Retrieval`] is
+//! asked for members only, and [`Bip158`] has the filters of Bitcoin blocks.
 //!
-//! [`advise`] ranks the kinds for what you need, with sizes and reasons, and warns where a filter is the wrong tool.
+//! [`advise`] ranks the kinds for what you need, with sizes and reasons, and warns where a filter
+//! is the wrong tool.
 //!
 //! # Keys or hashes
 //!
-//! [`Keyed`] hashes strings, bytes and integers, the same on every machine ([`Key`], [`Hashing`]). If you have good
-//! 64-bit hashes already, use the filter directly: `filter.contains(hash)`.
+//! [`Keyed`] hashes strings, bytes and integers, the same on every machine ([`Key`],
+//! [`Hashing`]). If you have good 64-bit hashes already, use the filter directly:
+//! `filter.contains(hash)`.
 //!
 //! # Files
 //!
-//! [`Keyed::save`] and [`Keyed::load`] write and read one format for all kinds, described in `docs/FORMAT.md`. A damaged
-//! file is an error, never an answer. [`Open`] has what else there is to say: a secret that is kept elsewhere, mapping
-//! ([`Mapped`]) in place of reading, and how much is verified.
+//! [`Keyed::save`] and [`Keyed::load`] write and read one format for all kinds, described in
+//! `docs/FORMAT.md`. A damaged file is an error, never an answer. [`Open`] has what else there is
+//! to say: a secret that is kept elsewhere, mapping ([`Mapped`]) in place of reading, and how
+//! much is verified.
 
 pub mod advise;
 mod any;

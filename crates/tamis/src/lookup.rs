@@ -10,27 +10,28 @@
 //!           pass 3         h₂                …     what is left in the end is present
 //! ```
 //!
-//! A kind that finds its answer in one step gives a [`Ring`]: where a hash's memory lies, and what
-//! is there. While one hash is probed, the lines of the one 64 after it are on their way.
+//! A kind that finds its answer in one step gives a [`Ring`]: where a hash's memory lies, and
+//! what is there. While one hash is probed, the lines of the one 64 after it are on their way.
 //!
 //! A kind that reads one place after the other, and stops at the first that says no, gives
-//! [`Passes`]. To branch after each probe is to toss a coin, and the processor, which guesses ahead,
-//! loses every other toss. So the hashes go through the probes together: each is written to the
-//! list of those that go on whether it does or not, and the list grows only if it does. When a place
-//! is tested, it was prefetched a whole pass ago.
+//! [`Passes`]. To branch after each probe is to toss a coin, and the processor, which guesses
+//! ahead, loses every other toss. So the hashes go through the probes together: each is written
+//! to the list of those that go on whether it does or not, and the list grows only if it does.
+//! When a place is tested, it was prefetched a whole pass ago.
 //!
-//! Both drivers are one [`simd::dispatch`] a batch. All that they call must be `#[inline(always)]`
-//! to be compiled for the level they run at, which closures cannot be. Views go by value: of what
-//! lies in memory, the compiler loads pointers and lengths again after each answer that it writes.
+//! Both drivers are one [`simd::dispatch`] a batch. All that they call must be
+//! `#[inline(always)]` to be compiled for the level they run at, which closures cannot be. Views
+//! go by value: of what lies in memory, the compiler loads pointers and lengths again after each
+//! answer that it writes.
 
 use crate::error::Full;
 use crate::filter::{Filter, Insert, Map};
 use crate::simd::{self, Bits, FAR, Op, Portable};
 
-/// Below this many bytes a filter sits in the caches close to the core, and prefetching costs more
-/// than it hides. From here on a kind prefetches that reads one line, or has to wait for one before
-/// it knows the next; others do from [`FAR`] on, as to find several places for a prefetch fills the
-/// processor with more than it waits for.
+/// Below this many bytes a filter sits in the caches close to the core, and prefetching costs
+/// more than it hides. From here on a kind prefetches that reads one line, or has to wait for one
+/// before it knows the next; others do from [`FAR`] on, as to find several places for a prefetch
+/// fills the processor with more than it waits for.
 pub(crate) const NEAR: usize = 256 << 10;
 
 /// How many hashes are placed, or probed, together.
@@ -62,7 +63,8 @@ pub(crate) trait Ring: Copy {
     /// Answers.
     fn probe<B: Bits>(self, bits: B, place: Self::Place) -> Self::Answer;
 
-    /// Whether eight hashes are faster placed or probed together where there are vectors of words.
+    /// Whether eight hashes are faster placed or probed together where there are vectors of
+    /// words.
     const EIGHTS: bool = false;
     /// Whether AVX-512 gains over AVX2.
     const WIDE: bool = Self::EIGHTS;
@@ -131,7 +133,8 @@ pub(crate) fn drive_ring<R: Ring, B: Bits>(
 /// One hash after the other, of which 64 wait in the ring.
 ///
 /// A chunk of 64 is placed while the chunk before it is probed, slot by slot; the first has none
-/// before it, and after the last none is placed. So each of the kind's functions stands here once.
+/// before it, and after the last none is placed. So each of the kind's functions stands here
+/// once.
 #[inline(always)]
 fn drive_ones<R: Ring, B: Bits>(
     view: R,
@@ -147,8 +150,8 @@ fn drive_ones<R: Ring, B: Bits>(
         return;
     }
     let mut ring = [R::Place::default(); AHEAD];
-    // Answers gather here: after each that it writes to the caller's memory, the compiler would load
-    // anew all that a probe reads.
+    // Answers gather here: after each that it writes to the caller's memory, the compiler would
+    // load anew all that a probe reads.
     let mut answers = [R::Answer::default(); AHEAD];
     let (mut coming, mut out, mut waiting) = (hashes, out, 0);
     loop {
@@ -290,8 +293,8 @@ pub(crate) fn sift<P: Passes>(view: P, hash: u64) -> bool {
     false
 }
 
-/// Hashes that go through the passes together: enough that the last passes still have several, few
-/// enough that their lines stay in the nearest cache.
+/// Hashes that go through the passes together: enough that the last passes still have several,
+/// few enough that their lines stay in the nearest cache.
 const TOGETHER: usize = 256;
 
 /// The most probes of a pass: there is a loop for every number.
@@ -688,8 +691,8 @@ mod tests {
         Probe(u64),
     }
 
-    /// A filter of so many bytes that says yes to every other hash at random, and notes what it is
-    /// asked in which order.
+    /// A filter of so many bytes that says yes to every other hash at random, and notes what it
+    /// is asked in which order.
     #[derive(Clone, Copy)]
     struct Notes<'a> {
         bytes: usize,
@@ -740,8 +743,8 @@ mod tests {
         }
     }
 
-    /// Each hash once in order, each prefetched once and before its turn: not just before, but when
-    /// that 64 before it is not yet probed. The last of eights are an exception.
+    /// Each hash once in order, each prefetched once and before its turn: not just before, but
+    /// when that 64 before it is not yet probed. The last of eights are an exception.
     fn assert_prefetched(notes: &[Note], bytes: usize, hashes: &[u64]) {
         let probes = notes.iter().filter_map(|&note| match note {
             Note::Probe(hash) => Some(hash),

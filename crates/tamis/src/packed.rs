@@ -5,9 +5,9 @@
 //!   bytes      ├─────┼─────┼─────┼─────┼─────┼─────┼─────┼─ … ─┼─────┤┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄
 //! ```
 //!
-//! Field `i` starts at bit `i · width`, least significant bit first. The bytes after the last field let any field be
-//! read by one 64-bit load from the byte that it starts in, so a width is 57 bits at most. In a file the array is one
-//! section, spare bytes and all.
+//! Field `i` starts at bit `i · width`, least significant bit first. The bytes after the last
+//! field let any field be read by one 64-bit load from the byte that it starts in, so a width is
+//! 57 bits at most. In a file the array is one section, spare bytes and all.
 
 use crate::bits::low_mask;
 use crate::buf::Buf;
@@ -135,8 +135,8 @@ impl Packed {
         bytes.copy_from_slice(&word.to_le_bytes());
     }
 
-    /// Sets the bits of `value` from where a field starts on; those that it lacks stay as they are. Up to 57 bits always fit, and
-    /// 64 where the field starts a byte.
+    /// Sets the bits of `value` from where a field starts on; those that it lacks stay as they
+    /// are. Up to 57 bits always fit, and 64 where the field starts a byte.
     #[inline(always)]
     pub(crate) fn put(&mut self, field: u64, value: u64) {
         let bit = field * u64::from(self.width);
@@ -152,7 +152,8 @@ impl Packed {
     /// Clears the bits that `keep` lacks in each of the 64 fields from number `64 · block` on.
     #[inline(always)]
     pub(crate) fn keep_in_block(&mut self, block: u64, keep: u64) {
-        // 64 fields are exactly `width` words; what is kept repeats along them with the period of a field.
+        // 64 fields are exactly `width` words; what is kept repeats along them with the period of
+        // a field.
         let mut pattern = u128::from(keep & low_mask(self.width));
         let mut filled = self.width;
         while filled < 128 {
@@ -227,7 +228,8 @@ mod tests {
             for len in [0u64, 1, 2, 7, 8, 9, 100] {
                 let value = |i: u64| mix64(i << 8 | u64::from(width)) & low_mask(width);
                 let mut packed = Packed::zeroed(len, width).unwrap();
-                // Written in an order that is not that of memory, and twice, so that neighbours would show.
+                // Written in an order that is not that of memory, and twice, so that neighbours
+                // would show.
                 for i in (0..len).rev() {
                     packed.set(i, low_mask(width));
                 }

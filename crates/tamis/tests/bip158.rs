@@ -1,4 +1,5 @@
-//! The published test vectors of BIP 158: filters built from the blocks themselves, compared to the byte.
+//! The published test vectors of BIP 158: filters built from the blocks themselves, compared to
+//! the byte.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use tamis::Bip158;
@@ -27,7 +28,8 @@ fn vectors() -> Vec<Vector> {
         let mut hash = unhex(lines[1]);
         hash.reverse();
         let spent = lines[3].strip_prefix("scripts ").unwrap();
-        // Scripts may be empty, so there is one wherever there is a comma; a line without any is of no scripts.
+        // Scripts may be empty, so there is one wherever there is a comma; a line without any is
+        // of no scripts.
         let spent = if spent.is_empty() {
             Vec::new()
         } else {
@@ -80,7 +82,8 @@ fn scripts(block: &[u8]) -> (Vec<&[u8]>, usize) {
     for transaction in 0..bytes.compact_size() {
         bytes.take(4);
         let mut inputs = bytes.compact_size();
-        // No inputs means that a flag and the true number follow, and a witness for each after the outputs.
+        // No inputs means that a flag and the true number follow, and a witness for each after
+        // the outputs.
         let witness = inputs == 0;
         if witness {
             assert_eq!(bytes.take(1), [1]);

@@ -1,4 +1,5 @@
-//! Files as they meet the world: readers that give little at a time, pipes, secrets kept apart, forged sizes, full disks.
+//! Files as they meet the world: readers that give little at a time, pipes, secrets kept apart,
+//! forged sizes, full disks.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;
@@ -179,7 +180,8 @@ fn a_secret_in_the_file_must_agree_with_the_one_given() {
     );
 }
 
-/// Writes a number into every field of the header that can announce something, and opens the result.
+/// Writes a number into every field of the header that can announce something, and opens the
+/// result.
 #[test]
 fn a_forged_file_takes_no_memory_on_its_word() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,6 +1,7 @@
-//! Properties that hold for any input: operations against a model, configurations as text, and the decoder on bytes that
-//! no writer produced. What the decoder accepts is judged by the fuzz target's own body. At the end, what an adversary who
-//! chooses keys can do, and that a secret stops it.
+//! Properties that hold for any input: operations against a model, configurations as text, and
+//! the decoder on bytes that no writer produced. What the decoder accepts is judged by the fuzz
+//! target's own body. At the end, what an adversary who chooses keys can do, and that a secret
+//! stops it.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "../../../fuzz/src/lib.rs"]
@@ -44,7 +45,8 @@ fn cases(cases: u32) -> ProptestConfig {
     }
 }
 
-/// What a program may do to a filter. Keys are numbers of a small universe, so that they meet again.
+/// What a program may do to a filter. Keys are numbers of a small universe, so that they meet
+/// again.
 #[derive(Clone, Debug)]
 enum Op {
     Insert(u8),
@@ -214,7 +216,8 @@ proptest! {
                     let again = must(info, &config(info, 0), &members);
                     prop_assert!(filter.to_bytes() == again.to_bytes(), "{}", info.name);
                 }
-                // A filter that holds every copy may have no room for them; for distinct keys it has.
+                // A filter that holds every copy may have no room for them; for distinct keys it
+                // has.
                 Err(e) => prop_assert!(
                     distinct.len() < members.len() && matches!(e.kind(), BuildErrorKind::Full(_)),
                     "{}: {}",
@@ -258,7 +261,8 @@ proptest! {
     #[test]
     fn any_text_is_a_configuration_or_an_error(text in "\\PC{0,60}") {
         if let Ok(config) = text.parse::<Config>() {
-            // What was read can be written and read again. NaN, which a builder refuses, is like nothing.
+            // What was read can be written and read again. NaN, which a builder refuses, is like
+            // nothing.
             let again = config.to_string().parse::<Config>().unwrap();
             prop_assert!(again == config || config.fpr.is_nan(), "{} became {}", text, config);
             for info in KINDS {
@@ -319,7 +323,8 @@ proptest! {
     }
 }
 
-/// Hits among 200 000 keys that are in no filter of these tests, and how many are in order at a rate.
+/// Hits among 200 000 keys that are in no filter of these tests, and how many are in order at a
+/// rate.
 fn strangers<F: Filter>(filter: &Keyed<F>, fpr: f64) -> (u64, u64) {
     let queries = 200_000;
     let hits = (0..queries).filter(|i| filter.contains(&(1u64 << 40 | i)));
@@ -327,8 +332,8 @@ fn strangers<F: Filter>(filter: &Keyed<F>, fpr: f64) -> (u64, u64) {
     (hits.count() as u64, most)
 }
 
-/// Whoever knows the hash inserts only keys that set new bits, and the filter errs three times as often and more. Under a
-/// secret the same keys are as good as any others.
+/// Whoever knows the hash inserts only keys that set new bits, and the filter errs three times as
+/// often and more. Under a secret the same keys are as good as any others.
 #[test]
 fn a_known_hash_can_be_polluted_and_a_secret_one_cannot() {
     let (n, fpr) = (500, 0.01);
@@ -355,8 +360,9 @@ fn a_known_hash_can_be_polluted_and_a_secret_one_cannot() {
     assert!(hits <= most, "{hits} hits, {most} are in order");
 }
 
-/// Whoever knows the hash finds strangers that the filter takes for members, and has members removed in their names. Under
-/// a secret these strangers are found at the filter's rate, and no more.
+/// Whoever knows the hash finds strangers that the filter takes for members, and has members
+/// removed in their names. Under a secret these strangers are found at the filter's rate, and no
+/// more.
 #[test]
 fn a_known_hash_lets_members_be_removed_and_a_secret_one_does_not() {
     let members: Vec<u64> = (0..10_000).collect();

@@ -21,10 +21,12 @@ fn empty<F: Kind>(config: &Config) -> F {
     F::build(config, &mut []).unwrap()
 }
 
-/// The share of hashes never inserted that a filter says yes to; it must be one that `fpr()` explains.
+/// The share of hashes never inserted that a filter says yes to; it must be one that `fpr()`
+/// explains.
 ///
-/// So many are looked up that about `hits` are found. Where `fpr()` is right, the share is within t of it but for chance
-/// beyond t·√hits standard deviations; a law that is off by 2t would be seen with the same certainty.
+/// So many are looked up that about `hits` are found. Where `fpr()` is right, the share is within
+/// t of it but for chance beyond t·√hits standard deviations; a law that is off by 2t would be
+/// seen with the same certainty.
 fn measured(filter: &impl Filter, hits: u64, what: &str) -> f64 {
     let lookups = (hits as f64 / filter.fpr()).ceil() as u64;
     let (mut hashes, mut out) = (vec![0; 1 << 14], vec![false; 1 << 14]);
@@ -253,7 +255,8 @@ fn millions_of_additions_and_removals_lose_no_member_even_in_overload() {
                         let hash = members.swap_remove(x as usize / 4096 % members.len());
                         assert!(filter.remove(hash), "a member is found");
                     }
-                    // Each operation changes one block, of some thirty: eight members now, all of them now and then.
+                    // Each operation changes one block, of some thirty: eight members now, all of
+                    // them now and then.
                     let some = members.len().min(8);
                     let from = mix(x) as usize % (members.len() - some + 1);
                     let mut checked = &members[from..from + some];

@@ -1,7 +1,8 @@
-//! A join between two machines: ship a filter of one side's keys, and only the other side's rows that may match.
+//! A join between two machines: ship a filter of one side's keys, and only the other side's rows
+//! that may match.
 //!
-//! Each worker of the left side builds a filter of its own keys; they are merged without the keys, saved, sent as bytes,
-//! and opened at the right side.
+//! Each worker of the left side builds a filter of its own keys; they are merged without the
+//! keys, saved, sent as bytes, and opened at the right side.
 //!
 //! `cargo run -p tamis-examples --bin bloom_join`
 

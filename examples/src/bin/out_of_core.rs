@@ -2,7 +2,8 @@
 //!
 //! Builds the filter, looks up every key again, measures the rate, and says what it took.
 //!
-//! `cargo run --release -p tamis-examples --bin out_of_core -- 400000000 /var/tmp 2` (keys, directory, threads)
+//! `cargo run --release -p tamis-examples --bin out_of_core -- 400000000 /var/tmp 2` (keys,
+//! directory, threads)
 
 use std::error::Error;
 use std::time::Instant;

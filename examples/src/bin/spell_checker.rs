@@ -1,6 +1,8 @@
-//! A spell checker: the dictionary is fixed, so it is a static filter, and words of the user's own go to a dynamic one.
+//! A spell checker: the dictionary is fixed, so it is a static filter, and words of the user's
+//! own go to a dynamic one.
 //!
-//! A word that the filters do not contain is certainly misspelt; a misspelt word passes with probability 0.39 %.
+//! A word that the filters do not contain is certainly misspelt; a misspelt word passes with
+//! probability 0.39 %.
 //!
 //! `cargo run -p tamis-examples --bin spell_checker`
 

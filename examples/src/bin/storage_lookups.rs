@@ -1,7 +1,8 @@
 //! A filter before a disk: most lookups of keys that a file does not hold never touch the file.
 //!
-//! Each of a store's files keeps a filter beside it. A lookup asks the filters first and reads only the files that may
-//! hold the key; of the reads that find nothing, the false-positive rate says how many there are.
+//! Each of a store's files keeps a filter beside it. A lookup asks the filters first and reads
+//! only the files that may hold the key; of the reads that find nothing, the false-positive rate
+//! says how many there are.
 //!
 //! `cargo run -p tamis-examples --bin storage_lookups`
 

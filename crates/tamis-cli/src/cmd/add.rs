@@ -14,11 +14,13 @@ use crate::{health, output, target};
 
 /// Insert keys into a filter file
 ///
-/// Keys are read as by `tamis build`. The file is replaced when all keys are in and have been looked up in the new one;
-/// if the filter is full before, it stays as it was. Two that change a file at a time wait for each other.
+/// Keys are read as by `tamis build`. The file is replaced when all keys are in and have been
+/// looked up in the new one; if the filter is full before, it stays as it was. Two that change a
+/// file at a time wait for each other.
 ///
-/// A key that the filter seems to hold already is left out, unless copies count: in kinds that remove or count, and in
-/// windows, where it stays longer. Kinds that are built once take no keys later; `tamis kinds` tells which do.
+/// A key that the filter seems to hold already is left out, unless copies count: in kinds that
+/// remove or count, and in windows, where it stays longer. Kinds that are built once take no keys
+/// later; `tamis kinds` tells which do.
 #[derive(clap::Args)]
 #[command(before_help = "Examples:
   tamis add seen.tamis today.txt

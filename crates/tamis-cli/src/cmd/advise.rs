@@ -11,16 +11,17 @@ use crate::{output, units};
 
 /// Tell which filter suits, how large it will be, and whether a filter is the right tool at all
 ///
-/// Every kind that someone should choose today is asked, and with --all those of the literature. Those that can do what
-/// is needed are ranked by space and speed together (twice the instructions
-/// weigh like 15 % more bits, and a lower rate than was asked for counts for half of what it takes), or as --prefer says.
-/// Without --static keys are taken to arrive over time, so the filter must take insertions. Sizes marked ~ are those of a
-/// smaller filter, multiplied.
+/// Every kind that someone should choose today is asked, and with --all those of the literature.
+/// Those that can do what is needed are ranked by space and speed together (twice the
+/// instructions weigh like 15 % more bits, and a lower rate than was asked for counts for half of
+/// what it takes), or as --prefer says. Without --static keys are taken to arrive over time, so
+/// the filter must take insertions. Sizes marked ~ are those of a smaller filter, multiplied.
 ///
-/// With --max-memory the kinds that fit are ranked; where none has the rate, the lowest rates that fit are told.
+/// With --max-memory the kinds that fit are ranked; where none has the rate, the lowest rates
+/// that fit are told.
 ///
-/// The Bloom paradox: where fewer lookups ask for members than are answered with a false "yes", most answers "yes" are
-/// false. --hit-rate tells how many do.
+/// The Bloom paradox: where fewer lookups ask for members than are answered with a false "yes",
+/// most answers "yes" are false. --hit-rate tells how many do.
 ///
 /// Exit code 0 if a kind suits, 1 if none does.
 #[derive(clap::Args)]

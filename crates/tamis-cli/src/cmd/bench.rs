@@ -16,10 +16,11 @@ use crate::output;
 
 /// Measure kinds of filters on your own keys
 ///
-/// One key in five is held out; a filter of the others is built, and both are looked up. Tells the bits per key, the
-/// rate that is expected and that of the keys held out, and how long it takes to build (per key) and to look up, one by
-/// one and in a batch. Keys are hashed before, and a repeated key counts once. Times are the best of --rounds, with calls
-/// that find the kind at run time; a program that names its type is a little faster.
+/// One key in five is held out; a filter of the others is built, and both are looked up. Tells
+/// the bits per key, the rate that is expected and that of the keys held out, and how long it
+/// takes to build (per key) and to look up, one by one and in a batch. Keys are hashed before,
+/// and a repeated key counts once. Times are the best of --rounds, with calls that find the kind
+/// at run time; a program that names its type is a little faster.
 #[derive(clap::Args)]
 #[command(before_help = "Examples:
   tamis bench users.txt

@@ -18,27 +18,30 @@ use crate::{output, units};
 
 /// Make a filter of a list of keys
 ///
-/// Reads one key per line: a line without its `\n`, and without a `\r` before that. Keys are bytes, not necessarily
-/// text. Other forms of input are read by -0, -f, --json-key, --column and --kmer. Files compressed by gzip, zstd or xz
-/// are read as they are. Empty keys are skipped, and a key that is repeated counts once. The same set of keys always
-/// makes the same file.
+/// Reads one key per line: a line without its `\n`, and without a `\r` before that. Keys are
+/// bytes, not necessarily text. Other forms of input are read by -0, -f, --json-key, --column and
+/// --kmer. Files compressed by gzip, zstd or xz are read as they are. Empty keys are skipped, and
+/// a key that is repeated counts once. The same set of keys always makes the same file.
 ///
-/// Before the file takes its name it is opened again from its bytes, and every key is looked up in it. A file of that
-/// name is replaced wholly or not at all.
+/// Before the file takes its name it is opened again from its bytes, and every key is looked up
+/// in it. A file of that name is replaced wholly or not at all.
 ///
-/// Without --kind the filter is a `binary_fuse8`, 16 or 32 where that takes at most 1.4 times the space that any filter
-/// needs, such as at 1 %, and else a `ribbon_bumped`, which is smaller and half as fast. If there is to be room for more
-/// keys than are given (--capacity), it is a `split_block`, a `cuckoo` below 1 in 4096, and a `bloom` above 1 in 8.
-/// --verbose tells which, and why; `tamis advise` ranks all.
+/// Without --kind the filter is a `binary_fuse8`, 16 or 32 where that takes at most 1.4 times the
+/// space that any filter needs, such as at 1 %, and else a `ribbon_bumped`, which is smaller and
+/// half as fast. If there is to be room for more keys than are given (--capacity), it is a
+/// `split_block`, a `cuckoo` below 1 in 4096, and a `bloom` above 1 in 8. --verbose tells which,
+/// and why; `tamis advise` ranks all.
 ///
-/// Eight bytes per key are held until all are known, and about as much again while the filter is built. Where that is
-/// more than --max-memory, the hashes wait on disk, beside the output or in --temp-dir, eight bytes per key; the filter
-/// is then a `binary_fuse8`, 16 or 32, whichever reaches the rate, unless --kind names one that inserts, or --capacity
-/// wants one. Building from disk takes 16 MiB and the filter twice, and more shards where the memory is short.
+/// Eight bytes per key are held until all are known, and about as much again while the filter is
+/// built. Where that is more than --max-memory, the hashes wait on disk, beside the output or in
+/// --temp-dir, eight bytes per key; the filter is then a `binary_fuse8`, 16 or 32, whichever
+/// reaches the rate, unless --kind names one that inserts, or --capacity wants one. Building from
+/// disk takes 16 MiB and the filter twice, and more shards where the memory is short.
 ///
-/// Kinds that insert take keys as they come where these are more than --max-memory holds; their number is counted in a
-/// first pass over the files, or is --capacity, or the filter is one that grows. Then keys of kinds that remove or count
-/// are inserted as often as they come, and of a great many keys only a sample of a million is looked up at the end.
+/// Kinds that insert take keys as they come where these are more than --max-memory holds; their
+/// number is counted in a first pass over the files, or is --capacity, or the filter is one that
+/// grows. Then keys of kinds that remove or count are inserted as often as they come, and of a
+/// great many keys only a sample of a million is looked up at the end.
 #[derive(clap::Args)]
 #[command(before_help = "Examples:
   tamis build blocklist.txt -o blocklist.tamis
@@ -56,7 +59,8 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 
-    /// The kind of filter, with its parameters if any: kind:param=value,… (see `tamis kinds`) [default: by the rate]
+    /// The kind of filter, with its parameters if any: kind:param=value,… (see `tamis kinds`)
+    /// [default: by the rate]
     #[arg(short, long, default_value = "", hide_default_value = true)]
     kind: KindArg,
 
@@ -84,11 +88,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
 
-    /// Hash keys under a secret, for keys that strangers choose: `file:PATH`, `env:NAME` or `random`
+    /// Hash keys under a secret, for keys that strangers choose: `file:PATH`, `env:NAME` or
+    /// `random`
     ///
-    /// A secret is 32 hexadecimal digits, or a file of 16 bytes. From a file or the environment it stays out of the
-    /// filter, and every use of the filter needs --secret again. A random one is drawn from the system and kept in the
-    /// filter's file, which must then be kept like a secret itself.
+    /// A secret is 32 hexadecimal digits, or a file of 16 bytes. From a file or the environment
+    /// it stays out of the filter, and every use of the filter needs --secret again. A random one
+    /// is drawn from the system and kept in the filter's file, which must then be kept like a
+    /// secret itself.
     #[arg(long, value_name = "SOURCE", conflicts_with = "seed")]
     secret: Option<Secret>,
 

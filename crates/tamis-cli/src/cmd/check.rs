@@ -15,14 +15,15 @@ use crate::{choice, output, units};
 
 /// Print the records whose key may be in the filter
 ///
-/// A record is a line, or as -0, -f, --json-key, --column or --kmer say; its key is what `tamis build` makes of it. A
-/// record that passes is printed as it is. One without a key, such as an empty line, passes only with -v. A CSV header is
-/// printed always. Of a Parquet file the values of the column are printed, a line each. With --kmer a sequence passes if
-/// one of its k-mers may be in the filter, or as many as --share says.
+/// A record is a line, or as -0, -f, --json-key, --column or --kmer say; its key is what `tamis
+/// build` makes of it. A record that passes is printed as it is. One without a key, such as an
+/// empty line, passes only with -v. A CSV header is printed always. Of a Parquet file the values
+/// of the column are printed, a line each. With --kmer a sequence passes if one of its k-mers may
+/// be in the filter, or as many as --share says.
 ///
-/// FILTER is a file made by `tamis build`, or a list of keys, of which a `binary_fuse8` is built on the spot, the fastest
-/// of those that err less than once in 256; -0, --hex and --int hold for the list too. A damaged filter is an error,
-/// never taken for a list.
+/// FILTER is a file made by `tamis build`, or a list of keys, of which a `binary_fuse8` is built
+/// on the spot, the fastest of those that err less than once in 256; -0, --hex and --int hold for
+/// the list too. A damaged filter is an error, never taken for a list.
 ///
 /// Exit code 0 if some record passed, 1 if none did.
 #[derive(clap::Args)]
@@ -54,14 +55,17 @@ pub(crate) struct Args {
     #[arg(short, long, conflicts_with = "json")]
     quiet: bool,
 
-    /// Look up what the filter lets pass in the true list of keys, and tell the measured rate of false positives
+    /// Look up what the filter lets pass in the true list of keys, and tell the measured rate of
+    /// false positives
     ///
-    /// The list is of lines; -0, --hex and --int hold for it too. Keys are compared by 128 bits of their hashes, half of
-    /// them under a secret of this run, and take about 32 bytes of memory each.
+    /// The list is of lines; -0, --hex and --int hold for it too. Keys are compared by 128 bits
+    /// of their hashes, half of them under a secret of this run, and take about 32 bytes of
+    /// memory each.
     #[arg(long, value_name = "KEYS", conflicts_with = "kmer")]
     exact: Option<PathBuf>,
 
-    /// The share of a sequence's k-mers that must be in the filter, from 0 to 1 [default: any one]
+    /// The share of a sequence's k-mers that must be in the filter, from 0 to 1 [default: any
+    /// one]
     #[arg(long, value_name = "SHARE", requires = "kmer", value_parser = units::share)]
     share: Option<f64>,
 

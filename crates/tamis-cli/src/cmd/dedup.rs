@@ -12,14 +12,16 @@ use crate::{choice, output, units};
 
 /// Drop the repeated lines of a stream, in bounded memory
 ///
-/// Each line is looked up in a filter of the lines before it, and printed if it is new. A repeat is never printed; but a
-/// new line is taken for one with the probability --fpr, and lost. How many were lost is told at the end. A line takes a
-/// few bytes of memory, however long it is. With -0, -f, --json-key or --column the record or its key counts, as for
-/// `tamis check`; of many keys (--kmer) all must have come before. What holds no key, such as an empty line, is printed.
+/// Each line is looked up in a filter of the lines before it, and printed if it is new. A repeat
+/// is never printed; but a new line is taken for one with the probability --fpr, and lost. How
+/// many were lost is told at the end. A line takes a few bytes of memory, however long it is.
+/// With -0, -f, --json-key or --column the record or its key counts, as for `tamis check`; of
+/// many keys (--kmer) all must have come before. What holds no key, such as an empty line, is
+/// printed.
 ///
-/// Without an option the filter grows with the number of distinct lines. With --capacity it does not: beyond that many
-/// more and more lines are lost. With --window a line is dropped if it is among the last N lines, and the stream may be
-/// endless.
+/// Without an option the filter grows with the number of distinct lines. With --capacity it does
+/// not: beyond that many more and more lines are lost. With --window a line is dropped if it is
+/// among the last N lines, and the stream may be endless.
 ///
 /// Exit code 0 if some line was printed or counted, 1 if none was.
 #[derive(clap::Args)]
@@ -46,7 +48,8 @@ pub(crate) struct Args {
     #[arg(short = 'e', long, value_name = "RATE", default_value_t = 1e-4)]
     fpr: f64,
 
-    /// The most memory that a growing filter may take; repeats of later lines are then not noticed
+    /// The most memory that a growing filter may take; repeats of later lines are then not
+    /// noticed
     #[arg(long, value_name = "SIZE", value_parser = units::bytes, default_value = "1GiB")]
     max_memory: u64,
 

@@ -14,10 +14,10 @@ use crate::secret::SecretArgs;
 
 /// Estimate how many keys two sets have, in common and apart, from their filters
 ///
-/// Both must be `bloom` filters of one hashing and as many bits per key (k). Where one is 2, 4, 8… times larger it is
-/// folded to the other's size first. Behind ± stands the standard error of each estimate: two times out of three the
-/// truth is within it, 19 times out of 20 within twice of it. A `-` stands where a filter is empty or all its bits are
-/// set.
+/// Both must be `bloom` filters of one hashing and as many bits per key (k). Where one is 2, 4,
+/// 8… times larger it is folded to the other's size first. Behind ± stands the standard error of
+/// each estimate: two times out of three the truth is within it, 19 times out of 20 within twice
+/// of it. A `-` stands where a filter is empty or all its bits are set.
 #[derive(clap::Args)]
 #[command(
     visible_alias = "overlap",

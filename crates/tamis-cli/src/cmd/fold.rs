@@ -15,10 +15,12 @@ use crate::{output, units};
 
 /// Shrink a filter to half its size, again and again, where its kind allows
 ///
-/// The bits of a Bloom filter, and the blocks of a blocked one, can be laid over their neighbours: what is left is the
-/// filter that the same keys would have made at half the size. Its rate is higher, and told. No key is lost.
+/// The bits of a Bloom filter, and the blocks of a blocked one, can be laid over their
+/// neighbours: what is left is the filter that the same keys would have made at half the size.
+/// Its rate is higher, and told. No key is lost.
 ///
-/// A filter of an odd number of blocks cannot be halved; nor can other kinds, whose keys must be built anew.
+/// A filter of an odd number of blocks cannot be halved; nor can other kinds, whose keys must be
+/// built anew.
 #[derive(clap::Args)]
 #[command(before_help = "Examples:
   tamis fold large.tamis -o small.tamis              half the size

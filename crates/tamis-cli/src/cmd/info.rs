@@ -14,8 +14,8 @@ use crate::{health, output};
 
 /// Tell what is in a filter file, and whether it is in good health
 ///
-/// The whole file is verified. Bits per key are those of the file; the fill is the share of its capacity that a filter
-/// holds.
+/// The whole file is verified. Bits per key are those of the file; the fill is the share of its
+/// capacity that a filter holds.
 #[derive(clap::Args)]
 #[command(before_help = "Examples:
   tamis info blocklist.tamis

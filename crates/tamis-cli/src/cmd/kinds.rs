@@ -13,9 +13,10 @@ use crate::output;
 ///
 /// Those to choose from today are listed; --all adds those of the literature.
 ///
-/// Every kind is built from keys and looked up. Some also insert keys later, remove them, count how often a key was
-/// inserted (up to so many copies), merge with another filter, grow beyond their capacity at the same rate, fold to half
-/// their size, know a value for each key (map), or hold a window: the last keys only.
+/// Every kind is built from keys and looked up. Some also insert keys later, remove them, count
+/// how often a key was inserted (up to so many copies), merge with another filter, grow beyond
+/// their capacity at the same rate, fold to half their size, know a value for each key (map), or
+/// hold a window: the last keys only.
 #[derive(clap::Args)]
 #[command(before_help = "Examples:
   tamis kinds

@@ -14,8 +14,9 @@ use crate::{health, output};
 
 /// Unite filters: the result holds every key of each
 ///
-/// The filters must be of one kind that merges (see `tamis kinds`), of one shape and one hashing. Make them with the same
-/// --capacity, that of all keys together. A warning tells where the result holds more than it was made for.
+/// The filters must be of one kind that merges (see `tamis kinds`), of one shape and one hashing.
+/// Make them with the same --capacity, that of all keys together. A warning tells where the
+/// result holds more than it was made for.
 #[derive(clap::Args)]
 #[command(
     visible_alias = "join",

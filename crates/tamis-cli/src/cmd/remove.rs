@@ -15,11 +15,13 @@ use crate::{output, target};
 
 /// Remove keys from a filter file
 ///
-/// Keys are read as by `tamis build`; one copy of each is taken out. Only remove keys that were put in: a filter cannot
-/// tell a key from a false positive, and removing one of those takes another key away. The file is replaced when all is
-/// done. Two that change a file at a time wait for each other.
+/// Keys are read as by `tamis build`; one copy of each is taken out. Only remove keys that were
+/// put in: a filter cannot tell a key from a false positive, and removing one of those takes
+/// another key away. The file is replaced when all is done. Two that change a file at a time wait
+/// for each other.
 ///
-/// Exit code 0 if some key was removed, 1 if none was held. `tamis kinds` tells which kinds remove.
+/// Exit code 0 if some key was removed, 1 if none was held. `tamis kinds` tells which kinds
+/// remove.
 #[derive(clap::Args)]
 #[command(before_help = "Examples:
   tamis remove users.tamis left.txt

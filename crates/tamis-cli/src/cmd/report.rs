@@ -1,4 +1,5 @@
-//! `tamis report`: what filters take, how fast they are here, and how one of yours is, as a page with charts.
+//! `tamis report`: what filters take, how fast they are here, and how one of yours is, as a page
+//! with charts.
 
 mod draw;
 
@@ -18,11 +19,13 @@ use crate::target::Target;
 use crate::{health, output, units};
 use draw::{Series, escape, short_rate};
 
-/// Write a page with charts: what each kind takes at each rate, how fast it is here, and how your filter is
+/// Write a page with charts: what each kind takes at each rate, how fast it is here, and how your
+/// filter is
 ///
-/// The page is one HTML file that needs nothing else: no script, no network; light or dark as the reader prefers, and
-/// narrow enough for a phone. Space is that of filters of --keys keys, each kind asked itself. Speed is measured on this
-/// machine while the page is made, which takes some seconds.
+/// The page is one HTML file that needs nothing else: no script, no network; light or dark as the
+/// reader prefers, and narrow enough for a phone. Space is that of filters of --keys keys, each
+/// kind asked itself. Speed is measured on this machine while the page is made, which takes some
+/// seconds.
 #[derive(clap::Args)]
 #[command(before_help = "Examples:
   tamis report -o report.html

@@ -15,10 +15,11 @@ use crate::{output, target};
 
 /// Verify filter files: every checksum, every field, and that keys are held
 ///
-/// Every file is looked at, also after a bad one. With --keys every key of a list is looked up in each, as `tamis build`
-/// does before it is done; the list is read as by `tamis build`.
+/// Every file is looked at, also after a bad one. With --keys every key of a list is looked up in
+/// each, as `tamis build` does before it is done; the list is read as by `tamis build`.
 ///
-/// Exit code 0 if all is well, 1 if a key is not held, 3 if a file is damaged, 4 if one cannot be read.
+/// Exit code 0 if all is well, 1 if a key is not held, 3 if a file is damaged, 4 if one cannot be
+/// read.
 #[derive(clap::Args)]
 #[command(before_help = "Examples:
   tamis verify *.tamis

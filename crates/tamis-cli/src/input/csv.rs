@@ -1,8 +1,9 @@
 //! A field of CSV or TSV records.
 //!
-//! A field that starts with `"` goes to the next single `"`, over delimiters and line ends; `""` in it is one `"`. What
-//! stands between that and the next delimiter is dropped. Where the delimiter is a tab, quotes mean nothing, as in the
-//! registered form of TSV. A record with too few fields has no key. One whose quote is never closed cannot be read.
+//! A field that starts with `"` goes to the next single `"`, over delimiters and line ends; `""`
+//! in it is one `"`. What stands between that and the next delimiter is dropped. Where the
+//! delimiter is a tab, quotes mean nothing, as in the registered form of TSV. A record with too
+//! few fields has no key. One whose quote is never closed cannot be read.
 
 use std::convert::Infallible;
 use std::str::FromStr;
@@ -129,7 +130,8 @@ impl Csv {
         Err(Failure::usage(&keys.name, why))
     }
 
-    /// The record that starts at `start`: where it ends, and where its field is. `None` where it does not end.
+    /// The record that starts at `start`: where it ends, and where its field is. `None` where it
+    /// does not end.
     fn record(&mut self, text: &[u8], start: usize, last: bool) -> Option<(usize, Found)> {
         let mut found = Found::Nothing;
         let mut at = start;
@@ -179,8 +181,8 @@ impl Csv {
         }
     }
 
-    /// Where a quoted field that starts at `at` has its closing quote, and whether `unquoted` holds its content. Without
-    /// a closing quote the field ends with the input.
+    /// Where a quoted field that starts at `at` has its closing quote, and whether `unquoted`
+    /// holds its content. Without a closing quote the field ends with the input.
     fn closing_quote(
         &mut self,
         text: &[u8],

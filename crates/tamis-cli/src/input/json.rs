@@ -1,8 +1,9 @@
 //! The value at a path of a JSON object per line.
 //!
-//! A path is names with dots between, `user.id`, or a JSON pointer, `/user/id`, in which names may hold dots; a number
-//! counts the elements of a list from 0. A string's text is the key; a number, `true` and `false` are keys as they are
-//! written, so that `1` and `1.0` are two. There is no key where the path leads nowhere, to `null`, a list or an object.
+//! A path is names with dots between, `user.id`, or a JSON pointer, `/user/id`, in which names
+//! may hold dots; a number counts the elements of a list from 0. A string's text is the key; a
+//! number, `true` and `false` are keys as they are written, so that `1` and `1.0` are two. There
+//! is no key where the path leads nowhere, to `null`, a list or an object.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -1,10 +1,12 @@
 //! The k-mers of FASTA and FASTQ files.
 //!
-//! A k-mer is K bases in a row; it and its reverse complement are one key, that which comes first in the order of the
-//! letters. Small letters are as capitals, U is as T; a k-mer never spans two sequences, nor any other letter, such as N.
+//! A k-mer is K bases in a row; it and its reverse complement are one key, that which comes first
+//! in the order of the letters. Small letters are as capitals, U is as T; a k-mer never spans two
+//! sequences, nor any other letter, such as N.
 //!
-//! - K ≤ 32: the key is the library's integer whose base-4 digits are the bases, the first highest, A = 0, C = 1, G = 2,
-//!   T = 3. In Python: `int(kmer.translate(str.maketrans("ACGT", "0123")), 4)`.
+//! - K ≤ 32: the key is the library's integer whose base-4 digits are the bases, the first
+//!   highest, A = 0, C = 1, G = 2, T = 3. In Python: `int(kmer.translate(str.maketrans("ACGT",
+//!   "0123")), 4)`.
 //! - K > 32: the key is the text of the k-mer, in capitals of A, C, G, T.
 //!
 //! A FASTQ record has four lines; a FASTA record starts with `>` at the start of a line.

@@ -1,6 +1,7 @@
 //! Reading keys: where they lie in the input, and what the bytes of a key are.
 //!
-//! `docs/KEYS.md` says what the key is in each form, so that a filter can be asked in other ways than by this program.
+//! `docs/KEYS.md` says what the key is in each form, so that a filter can be asked in other ways
+//! than by this program.
 //!
 //! | form | options | module |
 //! |---|---|---|
@@ -10,9 +11,9 @@
 //! | a column of Parquet | `--column` | `parquet` |
 //! | k-mers of FASTA or FASTQ | `--kmer` | [`kmer`] |
 //!
-//! Every form gives [`Batch`]es: some records, and the hashes of their keys, which is all that a filter needs. Text passes
-//! in pieces of a quarter of a mebibyte and no key is copied, unless its quotes, escapes or digits must be undone.
-//! [`source`] opens and decompresses.
+//! Every form gives [`Batch`]es: some records, and the hashes of their keys, which is all that a
+//! filter needs. Text passes in pieces of a quarter of a mebibyte and no key is copied, unless
+//! its quotes, escapes or digits must be undone. [`source`] opens and decompresses.
 
 mod csv;
 mod json;
@@ -112,7 +113,8 @@ impl Purpose {
 }
 
 impl InputArgs {
-    /// The options that a plain list of keys shares with this input: how records end, and how keys are written.
+    /// The options that a plain list of keys shares with this input: how records end, and how
+    /// keys are written.
     pub(crate) fn of_list(&self) -> InputArgs {
         InputArgs {
             null: self.null,
@@ -287,7 +289,8 @@ pub(crate) trait Records {
 pub(crate) struct Reader(Box<dyn Records>);
 
 impl Reader {
-    /// The next records: as many as one read brings, so that a slow pipe is answered at once and a file in large steps.
+    /// The next records: as many as one read brings, so that a slow pipe is answered at once and
+    /// a file in large steps.
     pub(crate) fn next_batch(&mut self) -> Result<Option<Batch<'_>>, Failure> {
         self.0.next_batch()
     }

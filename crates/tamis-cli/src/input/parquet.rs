@@ -1,9 +1,9 @@
 //! A column of a Parquet file.
 //!
-//! Every value is a key: the bytes of a string or a binary, a whole number in decimal, `true` or `false`; so that the
-//! same values in a CSV file are the same keys. A null is no key; each element of a list is one. Dates and times are the
-//! whole numbers that they are stored as, but those of 96 bits are refused, and so are fractions: which text of a number
-//! would be the key?
+//! Every value is a key: the bytes of a string or a binary, a whole number in decimal, `true` or
+//! `false`; so that the same values in a CSV file are the same keys. A null is no key; each
+//! element of a list is one. Dates and times are the whole numbers that they are stored as, but
+//! those of 96 bits are refused, and so are fractions: which text of a number would be the key?
 
 use std::cell::Cell;
 use std::fmt::Display;
@@ -140,7 +140,8 @@ thread_local! {
     static GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Reads something of a file. The library that does so panics at some that are damaged, which is an error like another.
+/// Reads something of a file. The library that does so panics at some that are damaged, which is
+/// an error like another.
 fn guarded<T>(name: &str, read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, Failure> {
     static QUIET: Once = Once::new();
     QUIET.call_once(|| {

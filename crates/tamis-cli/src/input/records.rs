@@ -1,11 +1,13 @@
-//! Lines and NUL records; and how any shape of text is read in pieces, of which each holds whole records.
+//! Lines and NUL records; and how any shape of text is read in pieces, of which each holds whole
+//! records.
 
 use std::io::{self, Read};
 
 use super::{Batch, Keys, Records};
 use crate::failure::Failure;
 
-/// How much is read at a time: enough to look up thousands of keys together, little enough to stay in the caches.
+/// How much is read at a time: enough to look up thousands of keys together, little enough to
+/// stay in the caches.
 pub(super) const READ: usize = 256 << 10;
 /// A record beyond this is taken for a mistake, such as a file of another kind.
 const LONGEST: usize = 1 << 30;
@@ -15,8 +17,8 @@ pub(super) trait Shape {
     /// The byte that every record ends with, which it may also contain.
     fn end(&self) -> u8;
 
-    /// Takes whole records from the start of the text, and says how many bytes they are. With `last` no more text comes,
-    /// and what is left is a record too.
+    /// Takes whole records from the start of the text, and says how many bytes they are. With
+    /// `last` no more text comes, and what is left is a record too.
     fn take(&mut self, text: &[u8], last: bool, keys: &mut Keys) -> Result<usize, Failure>;
 }
 
@@ -92,7 +94,8 @@ impl<R: Read, S: Shape> Streamed<R, S> {
         if self.filled == self.buf.len() {
             self.grow()?;
         }
-        // No more than usual, also where a long record has made the buffer large: the work per record takes memory too.
+        // No more than usual, also where a long record has made the buffer large: the work per
+        // record takes memory too.
         let end = self.buf.len().min(self.filled + READ);
         let got = match self.input.read(&mut self.buf[self.filled..end]) {
             Err(e) if e.kind() == io::ErrorKind::Interrupted => return Ok(false),
@@ -130,8 +133,8 @@ impl<R: Read, S: Shape> Records for Streamed<R, S> {
         self.filled -= self.done;
         self.done = 0;
         self.keys.clear();
-        // A record that holds its end byte is looked through anew with each piece; with twice as much each time, so that
-        // a long one costs no more than twice its length.
+        // A record that holds its end byte is looked through anew with each piece; with twice as
+        // much each time, so that a long one costs no more than twice its length.
         let mut enough = 0;
         while !self.ended {
             let may_end = self.read()?;
@@ -177,7 +180,8 @@ pub(super) mod tests {
         Keys::new("text".to_string(), Writing::Bytes, purpose)
     }
 
-    /// The text of each record with the hashes of its keys, of a text that arrives in steps of so many bytes.
+    /// The text of each record with the hashes of its keys, of a text that arrives in steps of so
+    /// many bytes.
     pub(in super::super) fn records(
         text: &[u8],
         shape: impl Shape,

@@ -1,7 +1,8 @@
 //! Files and standard input: opened, told apart, and decompressed.
 //!
-//! What is compressed by gzip, zstd or xz is known by its first bytes, whatever its name, and several compressed pieces
-//! one after the other are one input, as for those programs. One that is cut short or damaged is an error, never an end.
+//! What is compressed by gzip, zstd or xz is known by its first bytes, whatever its name, and
+//! several compressed pieces one after the other are one input, as for those programs. One that
+//! is cut short or damaged is an error, never an end.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -87,7 +88,8 @@ impl Source {
         self.path.is_none()
     }
 
-    /// How many bytes have been taken from the file: for a progress bar, also where it is compressed.
+    /// How many bytes have been taken from the file: for a progress bar, also where it is
+    /// compressed.
     pub(crate) fn taken(&self) -> Arc<AtomicU64> {
         self.taken.clone()
     }
@@ -108,7 +110,8 @@ impl Source {
         Ok(self.compressed)
     }
 
-    /// Opens the filter that this is, verifying everything; under the secret, where that is kept elsewhere.
+    /// Opens the filter that this is, verifying everything; under the secret, where that is kept
+    /// elsewhere.
     pub(crate) fn filter(mut self, secret: Option<&Hashing>) -> Result<Keyed<AnyFilter>, Failure> {
         self.peek()?;
         // By its path the library knows how much memory to take at once.
@@ -120,7 +123,8 @@ impl Source {
         opened.map_err(|e| Failure::decode(self.name, &e))
     }
 
-    /// The file itself, for what must be read at any place; `None` where it is none, or compressed.
+    /// The file itself, for what must be read at any place; `None` where it is none, or
+    /// compressed.
     pub(super) fn regular_path(&self) -> Option<&Path> {
         self.path
             .as_deref()
@@ -168,7 +172,8 @@ impl Source {
     }
 }
 
-/// The first bytes: as many as it takes to know what this is not, so that a slow pipe is not waited for.
+/// The first bytes: as many as it takes to know what this is not, so that a slow pipe is not
+/// waited for.
 fn first_bytes(input: &mut dyn Read) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     loop {

@@ -15,8 +15,9 @@ use assert_cmd::{Command, cargo_bin, cargo_bin_cmd};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Makes signals that this process was told to ignore work in the programs that it starts: in the background of a script
-/// interrupts are ignored, and a program that is to be interrupted would be waited for without end.
+/// Makes signals that this process was told to ignore work in the programs that it starts: in the
+/// background of a script interrupts are ignored, and a program that is to be interrupted would
+/// be waited for without end.
 ///
 /// What is ignored is inherited; what is handled becomes the default again.
 #[cfg(unix)]

@@ -1,4 +1,5 @@
-//! Sets seen through their Bloom filters: union, intersection, sizes, similarity, and folding to half the size.
+//! Sets seen through their Bloom filters: union, intersection, sizes, similarity, and folding to
+//! half the size.
 //!
 //! Two Bloom filters of one shape (and one hashing) can be combined bit by bit:
 //!
@@ -11,20 +12,22 @@
 //!
 //! # Sizes
 //!
-//! The number of ones tells the number of distinct keys: n̂ = ln(1 − X/m) / (k·ln(1 − 1/m)), with the standard error
-//! √(m·(eᵃ − 1 − a))/k at a = k·n/m: 81 of 103 800 keys for 2²⁰ bits, half full, at k = 7. That of the union comes from
-//! A | B, and |A ∩ B| is n̂(A) + n̂(B) − n̂(A | B). One pass that counts A, B and A & B gives all three.
+//! The number of ones tells the number of distinct keys: n̂ = ln(1 − X/m) / (k·ln(1 − 1/m)), with
+//! the standard error √(m·(eᵃ − 1 − a))/k at a = k·n/m: 81 of 103 800 keys for 2²⁰ bits, half
+//! full, at k = 7. That of the union comes from A | B, and |A ∩ B| is n̂(A) + n̂(B) − n̂(A | B).
+//! One pass that counts A, B and A & B gives all three.
 //!
-//! The bits of A & B are no measure of A ∩ B: disjoint sets share ones by chance. So the cosine of the bit vectors
-//! ([`Overlap::dot_raw`]) of two disjoint sets is about their fill, 0.28 for 50 000 keys each in 2²⁰ bits, not 0;
-//! [`Overlap::dot_corrected`] is that of the sets.
+//! The bits of A & B are no measure of A ∩ B: disjoint sets share ones by chance. So the cosine
+//! of the bit vectors ([`Overlap::dot_raw`]) of two disjoint sets is about their fill, 0.28 for
+//! 50 000 keys each in 2²⁰ bits, not 0; [`Overlap::dot_corrected`] is that of the sets.
 //!
 //! # Bibliography
 //!
-//! - Swamidass, Baldi, *Mathematical correction for fingerprint similarity measures*, 2007: keys from ones, for each of
-//!   union and intersection.
-//! - Papapetrou, Siberski, Nejdl, *Cardinality estimation and dynamic length adaptation for Bloom filters*, 2010: the same
-//!   from likelihood, and the intersection from the ones of A, B and A & B.
+//! - Swamidass, Baldi, *Mathematical correction for fingerprint similarity measures*, 2007: keys
+//!   from ones, for each of union and intersection.
+//! - Papapetrou, Siberski, Nejdl, *Cardinality estimation and dynamic length adaptation for Bloom
+//!   filters*, 2010: the same from likelihood, and the intersection from the ones of A, B and A &
+//!   B.
 
 use crate::bloom::Bloom;
 use crate::buf::Buf;
@@ -47,7 +50,9 @@ pub struct Estimate {
 
 /// What two Bloom filters have in common; see [`Bloom::overlap`].
 ///
-/// Numbers of keys come with their standard errors, and ratios have methods for theirs. Estimates are `None` where a filter that they need has all bits set, so that any number of keys could be in.
+/// Numbers of keys come with their standard errors, and ratios have methods for theirs. Estimates
+/// are `None` where a filter that they need has all bits set, so that any number of keys could be
+/// in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Overlap {
@@ -84,14 +89,15 @@ impl Overlap {
         Some(Estimate { raw, keys, sd })
     }
 
-    /// The cosine of the two vectors of bits, from 0 to 1. Biased: of disjoint sets it is about the fill. `None` where a
-    /// filter is empty.
+    /// The cosine of the two vectors of bits, from 0 to 1. Biased: of disjoint sets it is about
+    /// the fill. `None` where a filter is empty.
     pub fn dot_raw(&self) -> Option<f64> {
         let [a, b, both] = self.ones.map(|ones| ones as f64);
         ratio(both, (a * b).sqrt())
     }
 
-    /// The cosine of the two sets, |A ∩ B| / √(|A|·|B|), from the raw estimates: near 0 for disjoint sets, on either side.
+    /// The cosine of the two sets, |A ∩ B| / √(|A|·|B|), from the raw estimates: near 0 for
+    /// disjoint sets, on either side.
     pub fn dot_corrected(&self) -> Option<f64> {
         let (a, b) = (self.ours()?.raw, self.theirs()?.raw);
         ratio(self.intersection()?.raw, (a * b).sqrt())
@@ -130,10 +136,11 @@ impl Overlap {
         self.sd([(union - b) / a.powi(2), 1.0 / a, -1.0 / a])
     }
 
-    /// The standard error of what changes by these much with |A|, |B| and |A ∪ B|, by the delta method.
+    /// The standard error of what changes by these much with |A|, |B| and |A ∪ B|, by the delta
+    /// method.
     ///
-    /// With V(x) the variance of an estimate of x keys, two estimates have the covariance V of the number of keys that
-    /// their sets share: V(|A ∩ B|) for A and B, V(|A|) for A and A ∪ B.
+    /// With V(x) the variance of an estimate of x keys, two estimates have the covariance V of
+    /// the number of keys that their sets share: V(|A ∩ B|) for A and B, V(|A|) for A and A ∪ B.
     fn sd(&self, slopes: [f64; 3]) -> Option<f64> {
         let (a, b, union) = (self.ours()?.raw, self.theirs()?.raw, self.union()?.raw);
         let variance =
@@ -180,7 +187,8 @@ impl Op for CountOnes<'_> {
 /// Set algebra. Both filters must have one shape, and their keys one hashing, which only
 /// [`Keyed::merge`](crate::Keyed::merge) can check.
 impl Bloom {
-    /// The number of distinct keys as [`estimate_len`](Bloom::estimate_len) has it, with its standard error.
+    /// The number of distinct keys as [`estimate_len`](Bloom::estimate_len) has it, with its
+    /// standard error.
     ///
     /// ```
     /// use tamis::{Bloom, Config, Keyed};
@@ -207,10 +215,11 @@ impl Bloom {
 
     /// A filter that contains every key that is in both, and what both take for a key.
     ///
-    /// It is *not* the filter of the intersection, but one with more bits: its rate is at most that of either, yet above
-    /// that of a filter of the common keys alone. [`len`](crate::Filter::len) is the estimate of [`Overlap::intersection`],
-    /// rounded, as nobody counted; where it cannot be made, the smaller of the two counts. It is 0 only where no bit is
-    /// set.
+    /// It is *not* the filter of the intersection, but one with more bits: its rate is at most
+    /// that of either, yet above that of a filter of the common keys alone.
+    /// [`len`](crate::Filter::len) is the estimate of [`Overlap::intersection`], rounded, as
+    /// nobody counted; where it cannot be made, the smaller of the two counts. It is 0 only where
+    /// no bit is set.
     ///
     /// # Errors
     ///
@@ -271,8 +280,9 @@ impl Bloom {
 }
 
 impl Halve for Bloom {
-    /// The same keys in half the bits, as if they had been inserted there: a filter that turned out too large shrinks, or
-    /// fits a smaller one to be merged with. The rate rises to that of the new fill, with the same `k`.
+    /// The same keys in half the bits, as if they had been inserted there: a filter that turned
+    /// out too large shrinks, or fits a smaller one to be merged with. The rate rises to that of
+    /// the new fill, with the same `k`.
     ///
     /// # Errors
     ///
@@ -339,7 +349,8 @@ mod tests {
 
     #[test]
     fn estimates_are_as_near_as_their_standard_error_says() {
-        // Common keys, and the deviation of a simulation of the formulas: (mean − truth) 0 to −15.
+        // Common keys, and the deviation of a simulation of the formulas: (mean − truth) 0 to
+        // −15.
         for (common, simulated, cosine) in
             [(0, 60.0, 0.284), (5000, 50.0, 0.345), (25_000, 32.0, 0.612)]
         {

@@ -7,38 +7,43 @@
 //!   thread 2   insert(b) ──► word 3: or 0100_0000 ─┴─► word 3 = 0100_0100     one atomic OR each: neither bit is lost
 //! ```
 //!
-//! A Bloom filter is a set of bits that only ever go from 0 to 1, and the order in which they do leaves no trace. So
-//! threads need not agree on anything: each sets its bits by `fetch_or`, and whatever the interleaving, the outcome is
-//! bit for bit that of inserting the same keys one after another. A bit that is set already is only read: a word that
-//! many keys share then stays in every core's cache.
+//! A Bloom filter is a set of bits that only ever go from 0 to 1, and the order in which they do
+//! leaves no trace. So threads need not agree on anything: each sets its bits by `fetch_or`, and
+//! whatever the interleaving, the outcome is bit for bit that of inserting the same keys one
+//! after another. A bit that is set already is only read: a word that many keys share then stays
+//! in every core's cache.
 //!
-//! A plain load, OR and store would not do. Between the load and the store another thread may set a bit in the same
-//! word, and the store takes it back: a key that was inserted is then denied. The model test below explores every
-//! interleaving and finds this.
+//! A plain load, OR and store would not do. Between the load and the store another thread may set
+//! a bit in the same word, and the store takes it back: a key that was inserted is then denied.
+//! The model test below explores every interleaving and finds this.
 //!
 //! # Why `Relaxed` is enough
 //!
-//! The bits are the whole message: no other memory is reached through them, so nothing has to be made visible along with
-//! one. That no update of one word is lost is true of every atomic read-modify-write, whatever its ordering. And a
-//! thread that learns of an insertion (by joining the thread, by a lock, a channel, an acquiring load) sees its bits,
-//! since what happened before is visible whatever its ordering. A lookup that runs beside an insertion of the same key
-//! may answer either way.
+//! The bits are the whole message: no other memory is reached through them, so nothing has to be
+//! made visible along with one. That no update of one word is lost is true of every atomic
+//! read-modify-write, whatever its ordering. And a thread that learns of an insertion (by joining
+//! the thread, by a lock, a channel, an acquiring load) sees its bits, since what happened before
+//! is visible whatever its ordering. A lookup that runs beside an insertion of the same key may
+//! answer either way.
 //!
 //! # Cost
 //!
-//! That of the plain filter. Insertions are counted in sixteen counters, each in a cache line of its own, so that
-//! counting does not make the threads wait for each other.
+//! That of the plain filter. Insertions are counted in sixteen counters, each in a cache line of
+//! its own, so that counting does not make the threads wait for each other.
 //!
 //! # When to choose it
 //!
-//! When one filter is filled or asked by several threads at a time. To fill one and then only ask, a plain filter behind
-//! an `Arc` does. To write a file, take a [`snapshot`](Atomic::snapshot), or turn the filter into its plain form.
+//! When one filter is filled or asked by several threads at a time. To fill one and then only
+//! ask, a plain filter behind an `Arc` does. To write a file, take a
+//! [`snapshot`](Atomic::snapshot), or turn the filter into its plain form.
 //!
 //! # Bibliography
 //!
-//! - Boehm, Adve, *Foundations of the C++ concurrency memory model*, 2008: what an atomic operation promises.
-//! - Norris, Demsky, *`CDSChecker`: checking concurrent data structures written with C/C++ atomics*, 2013: how a model
-//!   test tries every interleaving, and every value that a relaxed load may return.
+//! - Boehm, Adve, *Foundations of the C++ concurrency memory model*, 2008: what an atomic
+//!   operation promises.
+//! - Norris, Demsky, *`CDSChecker`: checking concurrent data structures written with C/C++
+//!   atomics*, 2013: how a model test tries every interleaving, and every value that a relaxed
+//!   load may return.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -52,8 +57,8 @@ use crate::filter::{Filter, Kind};
 use crate::lookup::{self, Fill};
 use crate::simd::{self, Bits};
 
-/// A filter that threads insert into through `&self`, as [`AtomicBloom`] and [`AtomicSplitBlock`]; made from a plain
-/// filter and turned back into one.
+/// A filter that threads insert into through `&self`, as [`AtomicBloom`] and
+/// [`AtomicSplitBlock`]; made from a plain filter and turned back into one.
 ///
 /// ```
 /// use tamis::{AtomicBloom, Bloom, Config, Filter, Hashing, Keyed};
@@ -76,8 +81,8 @@ pub struct Atomic<F> {
     k: u32,
     /// Insertions, spread by hash.
     inserted: [Line<AtomicU64>; COUNTERS],
-    /// Insertions into the plain filters that were taken in. Those may say any number, so this one stops at 2⁶⁴ − 1;
-    /// the others count what was done here.
+    /// Insertions into the plain filters that were taken in. Those may say any number, so this
+    /// one stops at 2⁶⁴ − 1; the others count what was done here.
     taken: AtomicU64,
     plain: PhantomData<fn() -> F>,
 }
@@ -97,12 +102,14 @@ mod sealed {
 /// Lines that count insertions.
 const COUNTERS: usize = 16;
 
-/// A plain filter that has an atomic form: 64-bit words in which a key sets bits that nothing clears. Sealed.
+/// A plain filter that has an atomic form: 64-bit words in which a key sets bits that nothing
+/// clears. Sealed.
 pub trait BitWords: Kind + sealed::Sealed {
     /// The words, and the number of bits that a key sets.
     #[doc(hidden)]
     fn parts(&self) -> (&[u64], u32);
-    /// The filter of these words, of which there are as many as in a filter that was built or read.
+    /// The filter of these words, of which there are as many as in a filter that was built or
+    /// read.
     #[doc(hidden)]
     fn from_words(
         words: impl ExactSizeIterator<Item = u64>,
@@ -198,7 +205,8 @@ impl<F: BitWords> Atomic<F> {
     ///
     /// # Errors
     ///
-    /// As [`Kind::build`] of the plain filter, and when the configuration says nothing of the capacity.
+    /// As [`Kind::build`] of the plain filter, and when the configuration says nothing of the
+    /// capacity.
     pub fn new(config: &Config) -> Result<Atomic<F>, BuildError> {
         if config.capacity == 0 {
             F::INFO.check_room()?;
@@ -264,7 +272,8 @@ impl<F: BitWords> Atomic<F> {
         F::from_words(self.words.iter(), self.k, self.len())
     }
 
-    /// The plain filter: byte for byte the one that the same keys make when inserted one after another.
+    /// The plain filter: byte for byte the one that the same keys make when inserted one after
+    /// another.
     ///
     /// # Errors
     ///
@@ -435,7 +444,8 @@ mod tests {
         });
     }
 
-    /// Threads insert overlapping parts of the keys, one by one and in batches, while others look up and merge.
+    /// Threads insert overlapping parts of the keys, one by one and in batches, while others look
+    /// up and merge.
     fn threads_are_as_one<F: BitWords + Insert + Merge>() {
         const KEYS: u64 = 40_000;
         let config = Config::new(2 * KEYS).fpr(0.01);

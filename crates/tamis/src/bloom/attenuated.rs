@@ -2,9 +2,9 @@
 //!
 //! # The idea
 //!
-//! Every node of a network keeps, for each neighbour, D Bloom filters: level i holds what lies i hops beyond that
-//! neighbour. Level 0 is the neighbour's own set; deeper levels unite ever more sets, so their answers grow weaker with
-//! distance: they are *attenuated*.
+//! Every node of a network keeps, for each neighbour, D Bloom filters: level i holds what lies i
+//! hops beyond that neighbour. Level 0 is the neighbour's own set; deeper levels unite ever more
+//! sets, so their answers grow weaker with distance: they are *attenuated*.
 //!
 //! ```text
 //!                x₀          x₁               x₂                   the same k places in every level
@@ -13,33 +13,38 @@
 //!                                 & all k  →  00100100            found at levels 2 and 5: believed 3 hops away
 //! ```
 //!
-//! One byte holds all levels of a place, so a lookup reads k bytes for an edge, whatever the depth.
+//! One byte holds all levels of a place, so a lookup reads k bytes for an edge, whatever the
+//! depth.
 //!
 //! # Spreading
 //!
-//! A node tells a neighbour what it has and what it heard from its *other* neighbours, one level deeper, cut at D:
-//! [`message`](Attenuated::message) and [`receive`](Attenuated::receive). After D rounds every object within D hops is
-//! found at no more than its true distance, because a shortest path never turns back. Loops and false positives can make
-//! an object seem nearer, never farther.
+//! A node tells a neighbour what it has and what it heard from its *other* neighbours, one level
+//! deeper, cut at D: [`message`](Attenuated::message) and [`receive`](Attenuated::receive). After
+//! D rounds every object within D hops is found at no more than its true distance, because a
+//! shortest path never turns back. Loops and false positives can make an object seem nearer,
+//! never farther.
 //!
-//! Bits cannot be taken back. To remove objects, [`replace_local`](Attenuated::replace_local) the node's own set by one
-//! without them; messages replace what they sent before, so the change spreads like an insertion.
+//! Bits cannot be taken back. To remove objects, [`replace_local`](Attenuated::replace_local) the
+//! node's own set by one without them; messages replace what they sent before, so the change
+//! spreads like an insertion.
 //!
 //! # Cost
 //!
-//! m bytes for each edge, whatever the depth: at D = 8 the D·m bits of the levels, at D = 4 twice those. A message has 16
-//! bytes more, which tell its shape. A level of fill φ errs with φᵏ, and some level of an edge with 1 − Π(1 − φᵢᵏ)
-//! (`math::attenuated_fpr`). Level i unites up to degreeⁱ sets, so size the filter for the deepest level that is to be
-//! believed, and look at [`overfull`](Attenuated::overfull).
+//! m bytes for each edge, whatever the depth: at D = 8 the D·m bits of the levels, at D = 4 twice
+//! those. A message has 16 bytes more, which tell its shape. A level of fill φ errs with φᵏ, and
+//! some level of an edge with 1 − Π(1 − φᵢᵏ) (`math::attenuated_fpr`). Level i unites up to
+//! degreeⁱ sets, so size the filter for the deepest level that is to be believed, and look at
+//! [`overfull`](Attenuated::overfull).
 //!
 //! # When to choose it
 //!
-//! To route requests in a network without a directory: most objects that are wanted are near. It is no set and no file,
-//! so it is not among the [`KINDS`](crate::KINDS).
+//! To route requests in a network without a directory: most objects that are wanted are near. It
+//! is no set and no file, so it is not among the [`KINDS`](crate::KINDS).
 //!
 //! # Bibliography
 //!
-//! - Rhea, Kubiatowicz, *Probabilistic location and routing*, 2002: the idea, for the storage network of Berkeley.
+//! - Rhea, Kubiatowicz, *Probabilistic location and routing*, 2002: the idea, for the storage
+//!   network of Berkeley.
 
 use std::collections::BTreeMap;
 
@@ -84,7 +89,8 @@ impl Attenuated {
     /// A level as full as this answers too often: at k = 7, with 2.8 % instead of 0.8 %.
     pub const CROWDED: f64 = 0.6;
 
-    /// A node without objects and neighbours, whose levels hold `keys` objects at a rate of `fpr`; `depth` levels, 1 to 8.
+    /// A node without objects and neighbours, whose levels hold `keys` objects at a rate of
+    /// `fpr`; `depth` levels, 1 to 8.
     ///
     /// Nodes exchange messages only when all three are the same.
     ///
@@ -142,7 +148,8 @@ impl Attenuated {
         Ok(())
     }
 
-    /// What a message begins with: the bits as 8 bytes, `k` and the depth as 4 each, the lowest first.
+    /// What a message begins with: the bits as 8 bytes, `k` and the depth as 4 each, the lowest
+    /// first.
     fn head(&self) -> [u8; HEAD] {
         let [bits, k, depth] = [
             self.local.bits(),
@@ -152,8 +159,8 @@ impl Attenuated {
         u128::to_le_bytes(u128::from(bits) | u128::from(k) << 64 | u128::from(depth) << 96)
     }
 
-    /// What to send to a neighbour: the shape, then this node's set, and what the other edges told, a level deeper. A byte
-    /// for each place.
+    /// What to send to a neighbour: the shape, then this node's set, and what the other edges
+    /// told, a level deeper. A byte for each place.
     pub fn message(&self, edge: u64) -> Vec<u8> {
         let mut whole = self.head().to_vec();
         whole.resize(HEAD + self.local.bits() as usize, 0);
@@ -177,7 +184,8 @@ impl Attenuated {
     ///
     /// # Errors
     ///
-    /// [`MergeError`] when it is from a node of another shape, or no message; nothing has changed then.
+    /// [`MergeError`] when it is from a node of another shape, or no message; nothing has changed
+    /// then.
     pub fn receive(&mut self, edge: u64, message: &[u8]) -> Result<(), MergeError> {
         let expected = self.local.bits() + HEAD as u64;
         let bytes = message.len() as u64;
@@ -219,8 +227,8 @@ impl Attenuated {
         found
     }
 
-    /// The edges that an object may be reached by, with the distance in hops that each believes, 1 to `depth`; never more
-    /// than the true one.
+    /// The edges that an object may be reached by, with the distance in hops that each believes,
+    /// 1 to `depth`; never more than the true one.
     pub fn distances(&self, hash: u64) -> impl Iterator<Item = (u64, u32)> {
         self.edges.iter().filter_map(move |(&name, edge)| {
             let levels = self.levels(edge, hash);
@@ -228,8 +236,8 @@ impl Attenuated {
         })
     }
 
-    /// The edge of the least distance, and that distance; of equal ones the edge of the lowest name. `None` where no
-    /// edge knows the object. Ask [`local`](Attenuated::local) first.
+    /// The edge of the least distance, and that distance; of equal ones the edge of the lowest
+    /// name. `None` where no edge knows the object. Ask [`local`](Attenuated::local) first.
     pub fn nearest(&self, hash: u64) -> Option<(u64, u32)> {
         self.distances(hash).min_by_key(|&(_, distance)| distance)
     }
@@ -253,8 +261,8 @@ impl Attenuated {
         Some(math::attenuated_fpr(&self.fills(edge)?, self.local.k()))
     }
 
-    /// The edges and levels that are fuller than `limit`, such as [`CROWDED`](Attenuated::CROWDED): build larger filters, or
-    /// believe these levels less.
+    /// The edges and levels that are fuller than `limit`, such as
+    /// [`CROWDED`](Attenuated::CROWDED): build larger filters, or believe these levels less.
     pub fn overfull(&self, limit: f64) -> Vec<(u64, u32)> {
         let of_edge = |edge| {
             let fills = self.fills(edge).unwrap_or_default();
@@ -282,7 +290,8 @@ mod tests {
         mix64((node as u64) << 32 | i)
     }
 
-    /// A random graph with so many objects at each node, told about for as many rounds as there are levels.
+    /// A random graph with so many objects at each node, told about for as many rounds as there
+    /// are levels.
     fn network(nodes: usize, objects: u64, depth: u32) -> (Vec<Attenuated>, Vec<Vec<usize>>) {
         let mut neighbours = vec![Vec::new(); nodes];
         let mut join = |a: usize, b: usize| {

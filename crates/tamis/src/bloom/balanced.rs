@@ -1,4 +1,5 @@
-//! The balanced Bloom filter: blocks of one cache line that take a certain number of keys, and an exact list of the rest.
+//! The balanced Bloom filter: blocks of one cache line that take a certain number of keys, and an
+//! exact list of the rest.
 //!
 //! # The idea
 //!
@@ -14,38 +15,43 @@
 //!            └──────┴──────┴──────┴──────┘
 //! ```
 //!
-//! A blocked filter errs mostly in the blocks that happen to hold the most keys. Here a block takes `cap` keys at most, and
-//! the few that come later are kept exactly, so that the full blocks err no more. A lookup tests the bits of the block; only
-//! where one is missing and the count says that keys of this block went to the list is the list asked.
+//! A blocked filter errs mostly in the blocks that happen to hold the most keys. Here a block
+//! takes `cap` keys at most, and the few that come later are kept exactly, so that the full
+//! blocks err no more. A lookup tests the bits of the block; only where one is missing and the
+//! count says that keys of this block went to the list is the list asked.
 //!
 //! # Insert
 //!
-//! A key goes to its block while that has room, and then to the list, unless it is found already. While there is room a
-//! key that is found is counted as any other: left out, it would leave its place to a key that sets new bits, and full
-//! blocks would be fuller than the formula allows.
-//! The list grows in steps of a quarter, to no more than twice what is expected and a reserve for small filters; beyond that the
-//! insertion is refused, and nothing has changed. The counts must be kept for as long as keys arrive, and are part of the
-//! file. They and the list are counted in every size.
+//! A key goes to its block while that has room, and then to the list, unless it is found already.
+//! While there is room a key that is found is counted as any other: left out, it would leave its
+//! place to a key that sets new bits, and full blocks would be fuller than the formula allows.
+//! The list grows in steps of a quarter, to no more than twice what is expected and a reserve for
+//! small filters; beyond that the insertion is refused, and nothing has changed. The counts must
+//! be kept for as long as keys arrive, and are part of the file. They and the list are counted in
+//! every size.
 //!
 //! # Does it pay?
 //!
-//! In software nearly never. Half a per cent of the keys in the list makes the blocks smaller by 0.8 % at 1 % (9.84
-//! bits/key against 9.92), 1.1 % at 2⁻⁸ (12.00) and 1.5 % at 0.1 % (15.32). But a hash in a list that is filled to 80 % at
-//! most takes 80 bits and more, 0.4 for each key of the filter, and the counts take 0.13. All told it is larger than
-//! [`Blocked`](crate::Blocked) at each of these rates, and the test beside it says so. With the best share for the list,
-//! and counts that are thrown away when the last key is in, it would break even near 0.1 %. The figures in the paper are for
-//! hardware in which the list is a small associative memory that is there anyway.
+//! In software nearly never. Half a per cent of the keys in the list makes the blocks smaller by
+//! 0.8 % at 1 % (9.84 bits/key against 9.92), 1.1 % at 2⁻⁸ (12.00) and 1.5 % at 0.1 % (15.32).
+//! But a hash in a list that is filled to 80 % at most takes 80 bits and more, 0.4 for each key
+//! of the filter, and the counts take 0.13. All told it is larger than
+//! [`Blocked`](crate::Blocked) at each of these rates, and the test beside it says so. With the
+//! best share for the list, and counts that are thrown away when the last key is in, it would
+//! break even near 0.1 %. The figures in the paper are for hardware in which the list is a small
+//! associative memory that is there anyway.
 //!
 //! # When to choose it
 //!
-//! To study it, or where the rate of every single block must have a bound: no block errs more than `cap` keys make it.
-//! Otherwise take [`Blocked`](crate::Blocked).
+//! To study it, or where the rate of every single block must have a bound: no block errs more
+//! than `cap` keys make it. Otherwise take [`Blocked`](crate::Blocked).
 //!
 //! Two filters cannot be merged: the union of two blocks may hold more keys than `cap`.
 //!
 //! # Bibliography
 //!
-//! - Kanizo, Hay, Keslassy, *Access-efficient balanced Bloom filters*, 2013: the cap, the list, and how large it gets.
+//! - Kanizo, Hay, Keslassy, *Access-efficient balanced Bloom filters*, 2013: the cap, the list,
+//!   and how large it gets.
 
 use crate::bits::{fastrange, mix64};
 use crate::bloom::blocked::{BLOCK_BITS, MOST_BLOCKS, MOST_K, WORDS, bits_of, block_of};
@@ -58,7 +64,8 @@ use crate::format::{Decoder, Encoder};
 use crate::packed::Packed;
 use crate::{math, simd};
 
-/// A blocked Bloom filter whose blocks take so many keys and no more; the others are in a list. Insert.
+/// A blocked Bloom filter whose blocks take so many keys and no more; the others are in a list.
+/// Insert.
 ///
 /// ```
 /// use tamis::{Balanced, Config, Keyed};
@@ -83,7 +90,8 @@ pub struct Balanced {
 
 /// The share of keys that the list is sized for.
 const OVERFLOW: f64 = 0.005;
-/// Room in the list of a filter too small for shares: the overflow of a few blocks varies by a few dozen keys.
+/// Room in the list of a filter too small for shares: the overflow of a few blocks varies by a
+/// few dozen keys.
 const RESERVE: f64 = 48.0;
 /// More than the list of the largest filter holds.
 const MOST_LISTED: u64 = 1 << 36;
@@ -166,7 +174,8 @@ impl List {
         fastrange(mix64(hash), self.slots.len() as u64).0 as usize
     }
 
-    /// The slot of a hash, or the free one where its search ends; there is one, unless there are no slots.
+    /// The slot of a hash, or the free one where its search ends; there is one, unless there are
+    /// no slots.
     fn find(&self, hash: u64) -> usize {
         let mut at = self.home(hash);
         while self.slots[at] != 0 && self.slots[at] != hash {
@@ -214,7 +223,8 @@ impl List {
         let Some(free) = self.slots.iter().position(|&hash| hash == 0) else {
             return n == 0;
         };
-        // From a free slot once around: a hash may stand from its home on, and no free slot may lie between.
+        // From a free slot once around: a hash may stand from its home on, and no free slot may
+        // lie between.
         let mut since_free = 0;
         (1..=n).map(|i| (free + i) % n).all(|at| {
             let hash = self.slots[at];
@@ -244,8 +254,8 @@ impl Filter for Balanced {
         self.words.size_in_bytes() + self.counts.size_in_bytes() + self.list.slots.size_in_bytes()
     }
 
-    /// The mean over blocks of fill^k, and the chance of a hash whose block and low half are a member's. The list adds
-    /// what equal hashes are: less than anything here.
+    /// The mean over blocks of fill^k, and the chance of a hash whose block and low half are a
+    /// member's. The list adds what equal hashes are: less than anything here.
     fn fpr(&self) -> f64 {
         let blocks = self.blocks();
         let block_fpr = |block: &[u64; WORDS]| {
@@ -297,7 +307,8 @@ impl Kind for Balanced {
         let (blocks, k, cap) = config.sized::<Balanced, _>(|fpr| {
             let (bits_per_key, k, cap) = math::balanced_size(fpr, BLOCK_BITS, OVERFLOW)?;
             let blocks = (keys * bits_per_key / f64::from(BLOCK_BITS)).ceil();
-            // Beyond this the low half of the hash decides more of the rate than sizing allows for.
+            // Beyond this the low half of the hash decides more of the rate than sizing allows
+            // for.
             let least = 16.0 * floor(keys / blocks);
             let reached = fpr >= least || blocks > MOST_BLOCKS as f64;
             (reached && cap <= MOST_CAP).then_some((blocks, k, cap))
@@ -415,7 +426,8 @@ mod tests {
 
     #[test]
     fn sizes_and_rates_are_those_of_the_formula() {
-        // Targets at 1 %: 9.811 bits/key of blocks, cap 63, k = 6, 0.47 % ± 0.1 % of the keys in the list.
+        // Targets at 1 %: 9.811 bits/key of blocks, cap 63, k = 6, 0.47 % ± 0.1 % of the keys in
+        // the list.
         let (keys, queries) = (1_000_000, 4_000_000);
         for (fpr, target) in [(0.01, 9.811), (1.0 / 256.0, 11.959), (0.001, 15.254)] {
             let filter = of(keys, fpr);

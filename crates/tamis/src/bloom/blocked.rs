@@ -11,35 +11,41 @@
 //!                     z ≫ 23                 z·c ≫ 23               z·c² ≫ 23 …    c = 0x9E3779B9, modulo 2³²
 //! ```
 //!
-//! A small Bloom filter per cache line: the high part of the hash chooses the line, a sequence made from the low 32 bits
-//! the `k` bits in it. Inserting and asking touch one line, whatever `k` is. The geometry inside a line is that of
-//! RocksDB's `FastLocalBloom`; the line is found by 64-bit arithmetic.
+//! A small Bloom filter per cache line: the high part of the hash chooses the line, a sequence
+//! made from the low 32 bits the `k` bits in it. Inserting and asking touch one line, whatever
+//! `k` is. The geometry inside a line is that of RocksDB's `FastLocalBloom`; the line is found by
+//! 64-bit arithmetic.
 //!
-//! A lookup looks at all `k` bits without a branch: a missed prediction costs more than the tests that it would save, and
-//! the line is there after the first.
+//! A lookup looks at all `k` bits without a branch: a missed prediction costs more than the tests
+//! that it would save, and the line is there after the first.
 //!
 //! # Cost
 //!
-//! Bits/key by formula, which the tests hold the filter to: 9.92 at 1 % (k = 6), 12.13 at 2⁻⁸ (k = 8), 15.55 at 0.1 %
-//! (k = 9): 3.4 %, 5 % and 8 % more than bits anywhere, because keys do not spread evenly over blocks. It is often said
-//! that blocks cost nothing; the price grows without limit as the rate falls. The best `k` is smaller than the classic
-//! filter's.
+//! Bits/key by formula, which the tests hold the filter to: 9.92 at 1 % (k = 6), 12.13 at 2⁻⁸ (k
+//! = 8), 15.55 at 0.1 % (k = 9): 3.4 %, 5 % and 8 % more than bits anywhere, because keys do not
+//! spread evenly over blocks. It is often said that blocks cost nothing; the price grows without
+//! limit as the rate falls. The best `k` is smaller than the classic filter's.
 //!
-//! The published formula gives 9.90, 12.10 and 15.49. It puts the mean fill of a block for the fill; built to it the
-//! filter errs 0.9 % more often than asked for at 1 %. `math::blocked_fpr_exact` leaves nothing out.
+//! The published formula gives 9.90, 12.10 and 15.49. It puts the mean fill of a block for the
+//! fill; built to it the filter errs 0.9 % more often than asked for at 1 %.
+//! `math::blocked_fpr_exact` leaves nothing out.
 //!
-//! All bits of a key come from 32 bits of its hash, so that a rate near 10⁻⁸ cannot be had and is refused.
+//! All bits of a key come from 32 bits of its hash, so that a rate near 10⁻⁸ cannot be had and is
+//! refused.
 //!
 //! # When to choose it
 //!
-//! When a line is all that may be read and space counts: it is 2 % smaller than [`SplitBlock512`](crate::SplitBlock512)
-//! at 1 % and 1 % at 0.1 %. That one tests its bits by one vector instruction and is faster. Below 0.01 % take a
-//! fingerprint filter, such as [`TinySet`](crate::TinySet).
+//! When a line is all that may be read and space counts: it is 2 % smaller than
+//! [`SplitBlock512`](crate::SplitBlock512) at 1 % and 1 % at 0.1 %. That one tests its bits by
+//! one vector instruction and is faster. Below 0.01 % take a fingerprint filter, such as
+//! [`TinySet`](crate::TinySet).
 //!
 //! # Bibliography
 //!
-//! - Putze, Sanders, Singler, *Cache-, hash- and space-efficient Bloom filters*, 2007: blocks, and their price.
-//! - RocksDB, `util/bloom_impl.h`: the sequence of bits, and measurements of this layout (0.957 % at 10 bits/key).
+//! - Putze, Sanders, Singler, *Cache-, hash- and space-efficient Bloom filters*, 2007: blocks,
+//!   and their price.
+//! - RocksDB, `util/bloom_impl.h`: the sequence of bits, and measurements of this layout (0.957 %
+//!   at 10 bits/key).
 
 use std::ops::BitOr;
 
@@ -125,7 +131,8 @@ pub(super) fn block_of(hash: u64, blocks: usize) -> usize {
     fastrange(hash, blocks as u64).0 as usize
 }
 
-/// The word and the place in it of each bit of a hash in its block: this filter's geometry, with [`block_of`].
+/// The word and the place in it of each bit of a hash in its block: this filter's geometry, with
+/// [`block_of`].
 #[inline(always)]
 pub(super) fn bits_of(hash: u64, k: u32) -> impl Iterator<Item = (usize, u32)> {
     let mut z = hash as u32;
@@ -185,7 +192,8 @@ impl Filter for Blocked {
         self.words.size_in_bytes()
     }
 
-    /// The mean over blocks of fill^k, and the chance of a hash whose block and low half are a member's.
+    /// The mean over blocks of fill^k, and the chance of a hash whose block and low half are a
+    /// member's.
     fn fpr(&self) -> f64 {
         let blocks = self.blocks();
         let block_fpr = |block: &[u64; WORDS]| {
@@ -241,8 +249,8 @@ impl Extend<u64> for Blocked {
 }
 
 impl Halve for Blocked {
-    /// The same keys in half the blocks, as if they had been inserted there: neighbours are laid over one another. The
-    /// rate rises to that of the new fill, with the same `k`.
+    /// The same keys in half the blocks, as if they had been inserted there: neighbours are laid
+    /// over one another. The rate rises to that of the new fill, with the same `k`.
     ///
     /// # Errors
     ///
@@ -273,7 +281,8 @@ impl Kind for Blocked {
         let (blocks, k) = config.sized::<Blocked, _>(|fpr| {
             let k = given.or_else(|| Some(math::blocked_size(fpr, BLOCK_BITS)?.1))?;
             let blocks = math::blocked_blocks(keys, fpr, BLOCK_BITS, k)?;
-            // Beyond this the low half of the hash decides more of the rate than sizing allows for.
+            // Beyond this the low half of the hash decides more of the rate than sizing allows
+            // for.
             let least = 16.0 * floor(keys as f64 / blocks as f64);
             (fpr >= least || blocks > MOST_BLOCKS).then_some((blocks, k))
         })?;
@@ -313,7 +322,8 @@ mod tests {
 
     #[test]
     fn sizes_and_rates_are_those_of_the_formula() {
-        // Targets: 9.896 bits/key at 1 % and 12.095 at 2⁻⁸. The exact sizes are 0.2 and 0.3 % above.
+        // Targets: 9.896 bits/key at 1 % and 12.095 at 2⁻⁸. The exact sizes are 0.2 and 0.3 %
+        // above.
         let (keys, queries) = (1_000_000, 4_000_000);
         for (fpr, k, target) in [
             (0.01, 6, 9.896),
@@ -337,7 +347,8 @@ mod tests {
 
     #[test]
     fn bits_are_those_of_the_published_layout() {
-        // Sixteen words of 32 bits there: the word is the product's top 4 bits, the bit in it the next 5.
+        // Sixteen words of 32 bits there: the word is the product's top 4 bits, the bit in it the
+        // next 5.
         for i in 0..1000 {
             let hash = mix64(i);
             let mut z = hash as u32;

@@ -8,10 +8,10 @@
 //!   file     ones₀ len₀ code₀   ones₁ len₁ code₁  …  ▼                      H₂(0.133)·14 = 7.92 bits per key
 //! ```
 //!
-//! The best Bloom filter is half full, and a half-full array is noise: nothing can compress it. With *fewer* probes and a
-//! *larger* array the same rate needs far fewer ones, and such an array compresses to less than the best uncompressed
-//! filter takes. Choose k; the fill is φ = ε^(1/k), the memory m/n = −k/ln(1 − φ), and the file m/n·H₂(φ)
-//! (`math::compressed_size`). At 1 %:
+//! The best Bloom filter is half full, and a half-full array is noise: nothing can compress it.
+//! With *fewer* probes and a *larger* array the same rate needs far fewer ones, and such an array
+//! compresses to less than the best uncompressed filter takes. Choose k; the fill is φ = ε^(1/k),
+//! the memory m/n = −k/ln(1 − φ), and the file m/n·H₂(φ) (`math::compressed_size`). At 1 %:
 //!
 //! | k | bits/key in memory | bits/key in the file |
 //! |---|---|---|
@@ -22,34 +22,39 @@
 //!
 //! # The code
 //!
-//! An array is cut into chunks of 2¹⁹ bits (64 KiB). A chunk says how many ones it has, which is all that the coder knows
-//! of it, and how long its code is. A binary arithmetic coder narrows an interval of 64-bit numbers, by the share of ones
-//! for a 1 and by the rest for a 0, and writes the leading bytes as soon as both ends agree on them. A chunk takes 16
-//! bytes at least, so a file unfolds to at most 4096 times its length and no small file takes a large memory. There is
+//! An array is cut into chunks of 2¹⁹ bits (64 KiB). A chunk says how many ones it has, which is
+//! all that the coder knows of it, and how long its code is. A binary arithmetic coder narrows an
+//! interval of 64-bit numbers, by the share of ones for a 1 and by the rest for a 0, and writes
+//! the leading bytes as soon as both ends agree on them. A chunk takes 16 bytes at least, so a
+//! file unfolds to at most 4096 times its length and no small file takes a large memory. There is
 //! one code for every array: the decoder refuses any other.
 //!
 //! # Query and insert
 //!
-//! Those of [`Bloom`]: in memory the array is plain. Only the file is coded, by some nanoseconds for every bit of the
-//! array; it cannot be read in place, so a mapped file is decoded into memory of its own.
+//! Those of [`Bloom`]: in memory the array is plain. Only the file is coded, by some nanoseconds
+//! for every bit of the array; it cannot be read in place, so a mapped file is decoded into
+//! memory of its own.
 //!
 //! # Updates
 //!
-//! Who has yesterday's filter needs only the bits that have changed: [`Compressed::delta`] writes their positions as
-//! Rice-coded gaps, about log₂(m/d) + 1.5 bits for each of d positions, and [`Compressed::apply`] checks that it starts
-//! from the right filter and ends in the right one.
+//! Who has yesterday's filter needs only the bits that have changed: [`Compressed::delta`] writes
+//! their positions as Rice-coded gaps, about log₂(m/d) + 1.5 bits for each of d positions, and
+//! [`Compressed::apply`] checks that it starts from the right filter and ends in the right one.
 //!
 //! # When to choose it
 //!
-//! When filters travel: between caches, to clients, in messages, and memory at the ends is plenty. The gain has bounds:
-//! the file comes near log₂(1/ε) bits only as k goes to 0; at k = 1 it is still 1.21 times that at 1 %, for fifteen times
-//! the memory. Whoever sends a *fixed* set sends [`BinaryFuse8`](crate::BinaryFuse8): 9.04 bits at 0.39 %, in memory too.
+//! When filters travel: between caches, to clients, in messages, and memory at the ends is
+//! plenty. The gain has bounds: the file comes near log₂(1/ε) bits only as k goes to 0; at k = 1
+//! it is still 1.21 times that at 1 %, for fifteen times the memory. Whoever sends a *fixed* set
+//! sends [`BinaryFuse8`](crate::BinaryFuse8): 9.04 bits at 0.39 %, in memory too.
 //!
 //! # Bibliography
 //!
-//! - Mitzenmacher, *Compressed Bloom filters*, 2002: the idea, and that k should fall when size on the wire is what counts.
+//! - Mitzenmacher, *Compressed Bloom filters*, 2002: the idea, and that k should fall when size
+//!   on the wire is what counts.
 //! - Rissanen, Langdon, *Arithmetic coding*, 1979: codes as close to the entropy as one likes.
-//! - Rice, Plaunt, *Adaptive variable-length coding for efficient compression*, 1971: the code of the gaps.
+//! - Rice, Plaunt, *Adaptive variable-length coding for efficient compression*, 1971: the code of
+//!   the gaps.
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -63,7 +68,8 @@ use crate::format::{Decoder, Encoder};
 use crate::lookup::Batch;
 use crate::math;
 
-/// A Bloom filter whose file is coded to its entropy: few probes, much memory, little to send. Insert, merge, deltas.
+/// A Bloom filter whose file is coded to its entropy: few probes, much memory, little to send.
+/// Insert, merge, deltas.
 ///
 /// ```
 /// use tamis::{Compressed, Config, Keyed};
@@ -93,7 +99,8 @@ const HEAD: usize = 8;
 /// Bytes that end a code, and so the fewest that it has.
 const TAIL: usize = 8;
 const DELTA_SEED: u64 = 0x5441_4D49_5344_4C54;
-/// Bytes of a delta before its gaps: the checksums of both filters, the number of keys, the positions, the Rice width.
+/// Bytes of a delta before its gaps: the checksums of both filters, the number of keys, the
+/// positions, the Rice width.
 const DELTA_HEAD: usize = 40;
 
 impl Compressed {
@@ -107,7 +114,8 @@ impl Compressed {
         self.filter.k()
     }
 
-    /// What makes this filter out of `old`: the positions of the bits that differ, Rice-coded, and checksums.
+    /// What makes this filter out of `old`: the positions of the bits that differ, Rice-coded,
+    /// and checksums.
     ///
     /// # Errors
     ///
@@ -142,11 +150,13 @@ impl Compressed {
         Ok(bytes)
     }
 
-    /// Makes the filter that [`delta`](Self::delta) was taken of, out of the one that it was taken against.
+    /// Makes the filter that [`delta`](Self::delta) was taken of, out of the one that it was
+    /// taken against.
     ///
     /// # Errors
     ///
-    /// [`DecodeError`] when the delta is damaged or was taken against another filter; then nothing has changed.
+    /// [`DecodeError`] when the delta is damaged or was taken against another filter; then
+    /// nothing has changed.
     pub fn apply(&mut self, delta: &[u8]) -> Result<(), DecodeError> {
         let got = delta.len() as u64;
         let least = DELTA_HEAD + 8;
@@ -375,10 +385,11 @@ fn encode_chunk(words: &[u64], out: &mut Vec<u8>) {
     out[start + 4..start + HEAD].copy_from_slice(&len.to_le_bytes());
 }
 
-/// Fills a chunk from its code, of which nothing may be left, and which must be the one that [`encode_chunk`] makes.
+/// Fills a chunk from its code, of which nothing may be left, and which must be the one that
+/// [`encode_chunk`] makes.
 ///
-/// The number read stays inside the interval, so its leading bytes are the interval's; only the last eight are free,
-/// and they are `low` in the one code that is made.
+/// The number read stays inside the interval, so its leading bytes are the interval's; only the
+/// last eight are free, and they are `low` in the one code that is made.
 fn decode_chunk(words: &mut [u64], stated: u64, code: &[u8]) -> Option<()> {
     let (head, mut rest) = code.split_first_chunk::<TAIL>()?;
     let mut number = u64::from_be_bytes(*head);
@@ -541,7 +552,8 @@ mod tests {
 
     #[test]
     fn the_file_is_within_half_a_percent_of_the_entropy() {
-        // Acceptance A12: m/n = 14 and k = 2 give 1.772 % and at most 7.97 bits per key in the file, all told.
+        // Acceptance A12: m/n = 14 and k = 2 give 1.772 % and at most 7.97 bits per key in the
+        // file, all told.
         let n = 1_000_000;
         let rate = 0.017_720_2;
         let config = Config::new(n).fpr(rate);
@@ -631,7 +643,8 @@ mod tests {
         let config = Config::new(100_000).fpr(0.01);
         let (old, new) = (holding(&config, 90_000), holding(&config, 91_000));
         let delta = new.delta(&old).unwrap();
-        // 2000 positions among 1.9 million: log2(950) + 1.5 = 11.4 bits each, less what was set already.
+        // 2000 positions among 1.9 million: log2(950) + 1.5 = 11.4 bits each, less what was set
+        // already.
         assert!(delta.len() < 2000 * 12 / 8 + 48, "{}", delta.len());
         let mut client = old.clone();
         client.apply(&delta).unwrap();

@@ -1,12 +1,14 @@
 //! Counters in the place of bits: what the counting filters and the spectral one share.
 //!
-//! A key has `k` places in the array, as in a Bloom filter, and each has a counter of a few bits. A counter that reaches
-//! its greatest value is *saturated*: it stands for that many or any more, so it is never changed again. Decreasing it
-//! could bring it to zero while keys still need it, and a member would be denied.
+//! A key has `k` places in the array, as in a Bloom filter, and each has a counter of a few bits.
+//! A counter that reaches its greatest value is *saturated*: it stands for that many or any more,
+//! so it is never changed again. Decreasing it could bring it to zero while keys still need it,
+//! and a member would be denied.
 //!
-//! Two places of one key may be the same. Whatever a key does to its counters, all of them are read first and all are
-//! written then, from what was read: a place that comes twice is given the same value twice, and so counts once. Adding
-//! and taking away agree, and nothing has to be sorted or compared.
+//! Two places of one key may be the same. Whatever a key does to its counters, all of them are
+//! read first and all are written then, from what was read: a place that comes twice is given the
+//! same value twice, and so counts once. Adding and taking away agree, and nothing has to be
+//! sorted or compared.
 
 use std::ops::RangeInclusive;
 
@@ -82,7 +84,8 @@ impl Counters {
         })
     }
 
-    /// As many counters as a Bloom filter would have bits, of the width that the configuration asks for.
+    /// As many counters as a Bloom filter would have bits, of the width that the configuration
+    /// asks for.
     pub(super) fn sized(
         config: &Config,
         keys: u64,
@@ -204,7 +207,8 @@ impl Counters {
         self.change(hash, |_, c| c.max(value));
     }
 
-    /// Takes 1 from each of a key's counters that is neither saturated nor zero, and tells the places that become zero.
+    /// Takes 1 from each of a key's counters that is neither saturated nor zero, and tells the
+    /// places that become zero.
     pub(super) fn take(&mut self, hash: u64, mut emptied: impl FnMut(u64)) {
         let greatest = self.greatest();
         self.change(hash, |place, c| {

@@ -6,9 +6,10 @@
 //!   changes   ──►  m counters  … 0 0 2 0 1 1 0 …     in memory
 //! ```
 //!
-//! A lookup needs to know only whether a counter is zero. Keeping that in a [`Bloom`] filter of the same shape makes
-//! lookups as small and as fast as a Bloom filter's, for a quarter more memory in all: 47.96 bits per key at 1 %. At every
-//! moment the bits are those of [`Counting::to_bloom`], to the byte. This is how Fan et al. (2000) arranged their caches:
+//! A lookup needs to know only whether a counter is zero. Keeping that in a [`Bloom`] filter of
+//! the same shape makes lookups as small and as fast as a Bloom filter's, for a quarter more
+//! memory in all: 47.96 bits per key at 1 %. At every moment the bits are those of
+//! [`Counting::to_bloom`], to the byte. This is how Fan et al. (2000) arranged their caches:
 //! counters for oneself, bits for the neighbours.
 //!
 //! A pair is a filter but not a kind: its file is its counters', from which the bits follow.
@@ -19,7 +20,8 @@ use crate::error::{BuildError, Full};
 use crate::filter::{Count, Filter, Insert, Kind, Remove};
 use crate::kinds::Declared;
 
-/// A [`Counting`] filter and the [`Bloom`] filter of its keys, kept in step. Lookups read only the latter.
+/// A [`Counting`] filter and the [`Bloom`] filter of its keys, kept in step. Lookups read only
+/// the latter.
 ///
 /// ```
 /// use tamis::{Config, CountingPair, Hashing, Keyed};
@@ -144,7 +146,8 @@ mod tests {
 
     #[test]
     fn the_bits_are_those_of_the_counters_at_every_step() {
-        // 2 bits saturate often, a small filter makes keys meet, and absent keys are removed as well.
+        // 2 bits saturate often, a small filter makes keys meet, and absent keys are removed as
+        // well.
         for width in [2, 4] {
             let config = Config::new(40).fpr(0.1).set("counter_bits", width);
             let mut pair = CountingPair::new(&config).unwrap();

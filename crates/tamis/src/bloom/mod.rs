@@ -1,7 +1,9 @@
-//! The Bloom family: arrays of bits in which a key sets a few, and is present when all of them are set.
+//! The Bloom family: arrays of bits in which a key sets a few, and is present when all of them
+//! are set.
 //!
-//! A key that was inserted finds its bits set whatever else was inserted, so "no" is certain. A key that was not finds
-//! them all set by others with a probability that the fill decides. Members differ in *where* a key's bits may lie:
+//! A key that was inserted finds its bits set whatever else was inserted, so "no" is certain. A
+//! key that was not finds them all set by others with a probability that the fill decides.
+//! Members differ in *where* a key's bits may lie:
 //!
 //! | filter | a key's bits lie | lines read | bits/key at 1 % (formula) |
 //! |---|---|---|---|
@@ -18,11 +20,13 @@
 //! | [`SplitBlock256`] | one in each of 8 lanes of a 256-bit block, as in Parquet | 1 | 10.53 |
 //! | [`Compressed`] | anywhere, in a file that is coded | up to 2 | 18.98, in its file 8.90 |
 //!
-//! Fewer lines cost space: the keys do not spread evenly over blocks, and the fuller blocks err more often.
+//! Fewer lines cost space: the keys do not spread evenly over blocks, and the fuller blocks err
+//! more often.
 //!
-//! Beside the kinds there are types without a file format of their own: [`CountingPair`] is a [`Counting`] with the Bloom filter
-//! of its keys beside it; [`AtomicBloom`] and [`AtomicSplitBlock`] are filled by many threads at once; [`Attenuated`] is a
-//! network of sets, by distance; [`Overlap`] is what two Bloom filters tell of each other, with their union and
+//! Beside the kinds there are types without a file format of their own: [`CountingPair`] is a
+//! [`Counting`] with the Bloom filter of its keys beside it; [`AtomicBloom`] and
+//! [`AtomicSplitBlock`] are filled by many threads at once; [`Attenuated`] is a network of sets,
+//! by distance; [`Overlap`] is what two Bloom filters tell of each other, with their union and
 //! intersection.
 
 use crate::bits::{fastrange, fastrange_by_halves};
@@ -79,21 +83,22 @@ fn insert_all(filter: &mut impl Insert, hashes: impl IntoIterator<Item = u64>) {
     }
 }
 
-/// The places in `0..range` that a key is given, one after another: the probes of every filter of the family that lets
-/// a key's bits lie anywhere.
+/// The places in `0..range` that a key is given, one after another: the probes of every filter of
+/// the family that lets a key's bits lie anywhere.
 ///
-/// Each place is the high half of a 128-bit product; between two the whole state is remixed. The filters' essays say why
-/// nothing shorter will do. A place may come twice.
+/// Each place is the high half of a 128-bit product; between two the whole state is remixed. The
+/// filters' essays say why nothing shorter will do. A place may come twice.
 #[inline(always)]
 pub(crate) fn positions(hash: u64, range: u64, k: u32) -> impl Iterator<Item = u64> {
     draws(hash, range, k).map(|(place, _)| place)
 }
 
-/// The same places, each with what is left of the state that chose it: the low half of the product, 64 bits that are
-/// spread evenly wherever the place lies.
+/// The same places, each with what is left of the state that chose it: the low half of the
+/// product, 64 bits that are spread evenly wherever the place lies.
 #[inline(always)]
 pub(crate) fn draws(hash: u64, range: u64, k: u32) -> impl Iterator<Item = (u64, u64)> {
-    /// Not a closure, which cannot be inlined always: a batch would call one that is compiled for any processor.
+    /// Not a closure, which cannot be inlined always: a batch would call one that is compiled for
+    /// any processor.
     struct Draws {
         state: u64,
         range: u64,
@@ -114,8 +119,8 @@ pub(crate) fn draws(hash: u64, range: u64, k: u32) -> impl Iterator<Item = (u64,
     Draws { state, range, left }
 }
 
-/// [`fastrange`], in a loop over `MANY` states by the products that vectors have, where `n` allows
-/// it.
+/// [`fastrange`], in a loop over `MANY` states by the products that vectors have, where `n`
+/// allows it.
 #[inline(always)]
 fn spread<const MANY: bool>(state: u64, n: u64) -> (u64, u64) {
     match u32::try_from(n) {

@@ -1,5 +1,5 @@
-//! The spectral Bloom filter with recurring minimum: keys whose least counter stands alone are counted once more
-//! elsewhere.
+//! The spectral Bloom filter with recurring minimum: keys whose least counter stands alone are
+//! counted once more elsewhere.
 //!
 //! ```text
 //!   first array     7  4  9  4    the least comes twice: nobody else was in either, most likely. Estimate 4
@@ -7,27 +7,30 @@
 //!   second array    3  3  8  3    … few keys have, so it errs seldom. Estimate 3
 //! ```
 //!
-//! The first array is that of [`Counting`](crate::Counting), with wide counters. When only one counter of a key is free of others, that
-//! one is the least, and stands alone; when none is, the least stands alone more often than not. So a lone least counter is
-//! a sign of error, and such keys are few enough (about a fifth) for an array of half the size to count them well.
+//! The first array is that of [`Counting`](crate::Counting), with wide counters. When only one
+//! counter of a key is free of others, that one is the least, and stands alone; when none is, the
+//! least stands alone more often than not. So a lone least counter is a sign of error, and such
+//! keys are few enough (about a fifth) for an array of half the size to count them well.
 //!
-//! The second array starts a key with what the first one told when its least counter first stood alone, and adds or takes
-//! 1 while it does. But a key may go back and forth, and the second array misses what happens meanwhile. Then it tells **too
-//! few**: of the keys in the test of [`Counting`](crate::Counting) 0.14 % and 0.87 %,
-//! where 1.3 % and 2.4 % are estimated wrong in all. Hence [`estimate`](SpectralRecurring::estimate) and not
-//! [`Count`](crate::Count), whose law that would break; and filters cannot be merged, as the second arrays of two filters
-//! know of different keys. `contains` asks the first array alone, which is that of [`Counting`](crate::Counting): no
-//! member is denied, and removal is exact there.
+//! The second array starts a key with what the first one told when its least counter first stood
+//! alone, and adds or takes 1 while it does. But a key may go back and forth, and the second
+//! array misses what happens meanwhile. Then it tells **too few**: of the keys in the test of
+//! [`Counting`](crate::Counting) 0.14 % and 0.87 %, where 1.3 % and 2.4 % are estimated wrong in
+//! all. Hence [`estimate`](SpectralRecurring::estimate) and not [`Count`](crate::Count), whose
+//! law that would break; and filters cannot be merged, as the second arrays of two filters know
+//! of different keys. `contains` asks the first array alone, which is that of
+//! [`Counting`](crate::Counting): no member is denied, and removal is exact there.
 //!
 //! When the last key leaves, the second array is cleared, for which it is walked through.
 //!
-//! Cost: as many counters as a Bloom filter has bits, and half as many again; 115.1 bits per key at 1 % with 8 bits each.
+//! Cost: as many counters as a Bloom filter has bits, and half as many again; 115.1 bits per key
+//! at 1 % with 8 bits each.
 //!
-//! When to choose it: for comparison. It is the best of the three rules that can remove, but gives up the one-sided error
-//! for little.
+//! When to choose it: for comparison. It is the best of the three rules that can remove, but
+//! gives up the one-sided error for little.
 //!
-//! - Cohen, Matias, *Spectral Bloom filters*, 2003: this rule beside the other two; also counters of variable length,
-//!   which are not made here.
+//! - Cohen, Matias, *Spectral Bloom filters*, 2003: this rule beside the other two; also counters
+//!   of variable length, which are not made here.
 
 use std::ops::RangeInclusive;
 
@@ -39,7 +42,8 @@ use crate::filter::{Filter, Insert, Kind, Remove};
 use crate::format::{Decoder, Encoder};
 use crate::lookup::Batch;
 
-/// The spectral Bloom filter with recurring minimum: insert, remove, estimate. Estimates may be too low.
+/// The spectral Bloom filter with recurring minimum: insert, remove, estimate. Estimates may be
+/// too low.
 ///
 /// ```
 /// use tamis::{Config, Keyed, SpectralRecurring};
@@ -81,13 +85,15 @@ impl SpectralRecurring {
         self.first.width()
     }
 
-    /// How many counters of the first array have reached their greatest value, which they keep. Reads all of it.
+    /// How many counters of the first array have reached their greatest value, which they keep.
+    /// Reads all of it.
     pub fn saturated(&self) -> u64 {
         self.first.saturated()
     }
 
-    /// How often the hash was inserted: 0 exactly where it is not contained, seldom too high, and **seldom too low**.
-    /// The greatest value of a counter, 255 of eight bits, stands for so many or more.
+    /// How often the hash was inserted: 0 exactly where it is not contained, seldom too high, and
+    /// **seldom too low**. The greatest value of a counter, 255 of eight bits, stands for so many
+    /// or more.
     pub fn estimate(&self, hash: u64) -> u64 {
         let told = self.first.least(hash);
         let again = second(hash);
@@ -107,7 +113,8 @@ impl SpectralRecurring {
     }
 }
 
-/// The hash that gives a key's places in the second array, which must not be those in the first, halved.
+/// The hash that gives a key's places in the second array, which must not be those in the first,
+/// halved.
 #[inline(always)]
 fn second(hash: u64) -> u64 {
     mix64(hash)

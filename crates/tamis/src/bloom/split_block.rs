@@ -1,5 +1,5 @@
-//! The split-block Bloom filter: one bit in each of eight lanes of one block, so that a lookup is one cache line and one
-//! vector test.
+//! The split-block Bloom filter: one bit in each of eight lanes of one block, so that a lookup is
+//! one cache line and one vector test.
 //!
 //! # The idea
 //!
@@ -12,35 +12,39 @@
 //!                     one bit in every lane: the top 5 (or 6) bits of the product low·saltᵢ
 //! ```
 //!
-//! All eight products are one vector multiplication, all eight bits one vector shift; inserting is one OR, and a key is
-//! present when no bit of its mask is missing, which is one test. There is no loop, no branch and no second line.
+//! All eight products are one vector multiplication, all eight bits one vector shift; inserting
+//! is one OR, and a key is present when no bit of its mask is missing, which is one test. There
+//! is no loop, no branch and no second line.
 //!
-//! The code below is plain arithmetic on arrays of eight; compiled for AVX2, as batches are (see `simd`), it becomes
-//! exactly those instructions: `vpmulld`, `vpsrld`, `vpsllvd`, `vptest`.
+//! The code below is plain arithmetic on arrays of eight; compiled for AVX2, as batches are (see
+//! `simd`), it becomes exactly those instructions: `vpmulld`, `vpsrld`, `vpsllvd`, `vptest`.
 //!
 //! # Two shapes
 //!
-//! [`SplitBlock256`] has the geometry of Parquet, Impala, Kudu and Arrow: given the same hash it sets the same bits (the
-//! block is found from the hash's upper half in 32-bit arithmetic, which limits it to 2³¹ − 1 blocks).
-//! [`SplitBlock512`] is this library's own: blocks of a whole cache line, found by 64-bit arithmetic. Larger blocks
-//! even out the number of keys per block, so it needs less space for the same rate, and costs the same: either way a
-//! lookup waits for one line.
+//! [`SplitBlock256`] has the geometry of Parquet, Impala, Kudu and Arrow: given the same hash it
+//! sets the same bits (the block is found from the hash's upper half in 32-bit arithmetic, which
+//! limits it to 2³¹ − 1 blocks). [`SplitBlock512`] is this library's own: blocks of a whole cache
+//! line, found by 64-bit arithmetic. Larger blocks even out the number of keys per block, so it
+//! needs less space for the same rate, and costs the same: either way a lookup waits for one
+//! line.
 //!
 //! # Cost
 //!
-//! Bits/key by formula, which the conformance suite holds the filter to: 256-bit blocks 10.53 at 1 %, 12.85 at 2⁻⁸,
-//! 16.89 at 0.1 %; 512-bit blocks 10.10, 12.18, 15.73. The price of blocks grows as the rate falls: below 0.01 % it
-//! passes 1.9 times the lower bound, and another filter should be taken; near 10⁻⁸ the 32 bits that place a key in its
-//! block are too few, and the filter is refused.
+//! Bits/key by formula, which the conformance suite holds the filter to: 256-bit blocks 10.53 at
+//! 1 %, 12.85 at 2⁻⁸, 16.89 at 0.1 %; 512-bit blocks 10.10, 12.18, 15.73. The price of blocks
+//! grows as the rate falls: below 0.01 % it passes 1.9 times the lower bound, and another filter
+//! should be taken; near 10⁻⁸ the 32 bits that place a key in its block are too few, and the
+//! filter is refused.
 //!
 //! # When to choose it
 //!
-//! When speed counts most and keys arrive over time. For a fixed set [`BinaryFuse8`](crate::BinaryFuse8) is smaller; to
-//! remove keys take [`Cuckoo`](crate::Cuckoo).
+//! When speed counts most and keys arrive over time. For a fixed set
+//! [`BinaryFuse8`](crate::BinaryFuse8) is smaller; to remove keys take [`Cuckoo`](crate::Cuckoo).
 //!
 //! # Bibliography
 //!
-//! - Putze, Sanders, Singler, *Cache-, hash- and space-efficient Bloom filters*, 2007: blocks, and their price.
+//! - Putze, Sanders, Singler, *Cache-, hash- and space-efficient Bloom filters*, 2007: blocks,
+//!   and their price.
 //! - Apache Parquet, *BloomFilter.md*: the salts and the 256-bit layout, to the bit.
 //! - Apple, *Split block Bloom filters*, 2021: the analysis of one bit per lane.
 
@@ -77,14 +81,16 @@ pub(crate) const SALTS: [u32; LANES] = [
 
 /// A lane of a split block: `u32` for 256-bit blocks, `u64` for 512-bit ones.
 ///
-/// Sealed, as [`Word`] is. What differs between the two shapes is here; the algorithm is written once.
+/// Sealed, as [`Word`] is. What differs between the two shapes is here; the algorithm is written
+/// once.
 pub trait Lane: Word + BitAnd<Output = Self> + BitOr<Output = Self> + Not<Output = Self> {
     #[doc(hidden)]
     const BITS: u32;
     /// The most blocks that a filter may have.
     #[doc(hidden)]
     const MOST_BLOCKS: u64;
-    /// Whether a block is found from the hash's upper half in 32-bit arithmetic, as Parquet has it.
+    /// Whether a block is found from the hash's upper half in 32-bit arithmetic, as Parquet has
+    /// it.
     #[doc(hidden)]
     const BY_HALF: bool;
     /// A lane with the one bit set that the top bits of a product choose.
@@ -140,8 +146,8 @@ impl<L: Lane> SplitBlock<L> {
     }
 }
 
-/// All bits of a key come from 32 bits of its hash, so a hash that shares them and the block with one of so many keys is
-/// a false positive, however large the filter.
+/// All bits of a key come from 32 bits of its hash, so a hash that shares them and the block with
+/// one of so many keys is a false positive, however large the filter.
 pub(super) fn floor(keys_per_block: f64) -> f64 {
     keys_per_block / 2f64.powi(32)
 }
@@ -260,8 +266,8 @@ impl<L: Lane> Filter for SplitBlock<L> {
         self.lanes.size_in_bytes()
     }
 
-    /// The mean over blocks of the product of its lanes' fills, and the chance of a hash whose block and low half are a
-    /// member's.
+    /// The mean over blocks of the product of its lanes' fills, and the chance of a hash whose
+    /// block and low half are a member's.
     fn fpr(&self) -> f64 {
         let bits = f64::from(L::BITS);
         let block_fpr = |block: &[L; LANES]| {
@@ -350,8 +356,8 @@ impl BitWords for SplitBlock512 {
 }
 
 impl<L: Lane> Halve for SplitBlock<L> {
-    /// The same keys in half the blocks, as if they had been inserted there: neighbours are laid over one another. The
-    /// rate rises to that of the new fill.
+    /// The same keys in half the blocks, as if they had been inserted there: neighbours are laid
+    /// over one another. The rate rises to that of the new fill.
     ///
     /// # Errors
     ///
@@ -378,7 +384,8 @@ where
         let needed = config.sized::<Self, f64>(|fpr| {
             let bits_per_key = math::split_block_bits_per_key(fpr, L::BITS)?;
             let needed = (keys.max(1) as f64 * bits_per_key / block_bits).ceil();
-            // Beyond this the low half of the hash decides more of the rate than sizing allows for.
+            // Beyond this the low half of the hash decides more of the rate than sizing allows
+            // for.
             let least = 16.0 * floor(keys as f64 / needed);
             (fpr >= least || needed > L::MOST_BLOCKS as f64).then_some(needed)
         })?;
@@ -538,7 +545,8 @@ mod tests {
 
     #[test]
     fn rates_that_the_low_half_of_a_hash_cannot_give_used_to_be_promised() {
-        // Every hash with a member's block and low half is answered yes; at 1e-12 that was 121 times the rate asked for.
+        // Every hash with a member's block and low half is answered yes; at 1e-12 that was 121
+        // times the rate asked for.
         for fpr in [1e-9, 1e-10, 1e-12] {
             let config = Config::new(1000).fpr(fpr);
             assert!(SplitBlock512::build(&config, &mut []).is_err(), "{fpr}");

@@ -8,36 +8,42 @@
 //!   m bits  …0010000100001000010110000001000110…               a multiple of 64
 //! ```
 //!
-//! A key sets its `k` bits. To look it up, test them and stop at the first 0. At the best `k` half of the bits are set
-//! when the filter holds what it was built for: an absent key then passes each test with probability ½ and is refused
-//! after two probes on average, while a present key needs all `k`, each in a cache line of its own.
+//! A key sets its `k` bits. To look it up, test them and stop at the first 0. At the best `k`
+//! half of the bits are set when the filter holds what it was built for: an absent key then
+//! passes each test with probability ½ and is refused after two probes on average, while a
+//! present key needs all `k`, each in a cache line of its own.
 //!
 //! # Where the bits lie
 //!
-//! The classic shortcut takes two numbers a, b from one hash and uses a + i·b mod m. It is only asymptotically as good
-//! as independent bits: at m = 10⁴ and k = 14 it doubles the false-positive rate. Here every probe multiplies and folds
-//! the whole 64-bit state, x ← y ⊕ (y ≫ 32) with y = x·φ, which measures like independent probes at every size. The
-//! index is the high half of a 128-bit product, so no range is favoured and no array is too long.
+//! The classic shortcut takes two numbers a, b from one hash and uses a + i·b mod m. It is only
+//! asymptotically as good as independent bits: at m = 10⁴ and k = 14 it doubles the
+//! false-positive rate. Here every probe multiplies and folds the whole 64-bit state, x ← y ⊕ (y
+//! ≫ 32) with y = x·φ, which measures like independent probes at every size. The index is the
+//! high half of a 128-bit product, so no range is favoured and no array is too long.
 //!
 //! # Cost
 //!
-//! m = n·log₂(1/ε)/ln 2 bits, 44 % above the lower bound. Inserting past the capacity never fails; it raises the rate,
-//! which [`fpr`](Filter::fpr) reports from the bits that are set.
+//! m = n·log₂(1/ε)/ln 2 bits, 44 % above the lower bound. Inserting past the capacity never
+//! fails; it raises the rate, which [`fpr`](Filter::fpr) reports from the bits that are set.
 //!
 //! # When to choose it
 //!
-//! When filters must be united, intersected or sized without their keys, or when every bit counts at a rate above 1 %
-//! and speed does not. For speed take [`SplitBlock512`](crate::SplitBlock512); to remove keys,
-//! [`Cuckoo`](crate::Cuckoo); for a fixed set, [`BinaryFuse8`](crate::BinaryFuse8).
+//! When filters must be united, intersected or sized without their keys, or when every bit counts
+//! at a rate above 1 % and speed does not. For speed take
+//! [`SplitBlock512`](crate::SplitBlock512); to remove keys, [`Cuckoo`](crate::Cuckoo); for a
+//! fixed set, [`BinaryFuse8`](crate::BinaryFuse8).
 //!
 //! # Bibliography
 //!
 //! - Bloom, *Space/time trade-offs in hash coding with allowable errors*, 1970: the idea.
-//! - Kirsch, Mitzenmacher, *Less hashing, same performance*, 2006: the two-number shortcut, and why only asymptotically.
-//! - Dillinger, Manolios, *Bloom filters in probabilistic verification*, 2004: what goes wrong with it in practice.
-//! - Bose et al., *On the false-positive rate of Bloom filters*, 2008: the classic formula is a lower bound.
-//! - Swamidass, Baldi, *Mathematical correction for fingerprint similarity measures*, 2007: the number of keys from the
-//!   number of ones.
+//! - Kirsch, Mitzenmacher, *Less hashing, same performance*, 2006: the two-number shortcut, and
+//!   why only asymptotically.
+//! - Dillinger, Manolios, *Bloom filters in probabilistic verification*, 2004: what goes wrong
+//!   with it in practice.
+//! - Bose et al., *On the false-positive rate of Bloom filters*, 2008: the classic formula is a
+//!   lower bound.
+//! - Swamidass, Baldi, *Mathematical correction for fingerprint similarity measures*, 2007: the
+//!   number of keys from the number of ones.
 
 use crate::bits::{fastrange, mix64};
 use crate::bloom::{BitWords, insert_all, positions, remix, spread};
@@ -77,8 +83,8 @@ pub(super) const K: Param = Param {
     about: "bits that a key sets, 1 to 64; default: the smallest filter for the rate",
 };
 
-/// How many bits a configuration asks for, and how many of them a key sets. `unit` is what a bit is to the caller: a
-/// filter with counters in the place of bits has the same shape.
+/// How many bits a configuration asks for, and how many of them a key sets. `unit` is what a bit
+/// is to the caller: a filter with counters in the place of bits has the same shape.
 pub(super) fn shape(
     config: &Config,
     keys: u64,
@@ -158,11 +164,12 @@ impl Bloom {
             .sum()
     }
 
-    /// The number of distinct keys, estimated from the bits that are set; `None` when all are, and any number could be
-    /// in.
+    /// The number of distinct keys, estimated from the bits that are set; `None` when all are,
+    /// and any number could be in.
     ///
-    /// At half fill the standard error is 0.08 % of the keys for 2²⁰ bits and `k` = 7; [`estimate`](Bloom::estimate) gives
-    /// it, and [`overlap`](Bloom::overlap) compares two filters.
+    /// At half fill the standard error is 0.08 % of the keys for 2²⁰ bits and `k` = 7;
+    /// [`estimate`](Bloom::estimate) gives it, and [`overlap`](Bloom::overlap) compares two
+    /// filters.
     pub fn estimate_len(&self) -> Option<f64> {
         Some(math::bloom_estimate(self.bits(), self.ones(), self.k)).filter(|keys| keys.is_finite())
     }
@@ -403,8 +410,9 @@ mod tests {
 
     #[test]
     fn probes_are_as_good_as_independent_ones() {
-        // The shape in which the two-number shortcut doubles the rate: m ≈ 10⁴, n = 500, k = 14. Independent probes
-        // give 6.86e-5 at m = 10 007. Mean over many filters, each compared through its own fill.
+        // The shape in which the two-number shortcut doubles the rate: m ≈ 10⁴, n = 500, k = 14.
+        // Independent probes give 6.86e-5 at m = 10 007. Mean over many filters, each compared
+        // through its own fill.
         let (filters, queries) = (200u64, 200_000u64);
         let (mut hits, mut expected) = (0u64, 0.0);
         for f in 0..filters {

@@ -1,4 +1,5 @@
-//! Distinct bits of a word, drawn for a key: what filters use that keep the bits of a key together.
+//! Distinct bits of a word, drawn for a key: what filters use that keep the bits of a key
+//! together.
 
 use crate::bits::{fastrange, mix64};
 
@@ -35,7 +36,8 @@ impl Subsets {
         number
     }
 
-    /// So many distinct bits of `U` words, each set of them as likely as any other, in as many draws (Floyd's way).
+    /// So many distinct bits of `U` words, each set of them as likely as any other, in as many
+    /// draws (Floyd's way).
     #[inline(always)]
     pub(crate) fn subset<const U: usize>(&mut self, bits: u32) -> [u64; U] {
         let width = 64 * U as u64;

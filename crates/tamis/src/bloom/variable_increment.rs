@@ -1,4 +1,5 @@
-//! The variable-increment counting Bloom filter: counters that remember a little of who added to them.
+//! The variable-increment counting Bloom filter: counters that remember a little of who added to
+//! them.
 //!
 //! # The idea
 //!
@@ -12,39 +13,44 @@
 //!            63       saturated                 any key, for ever
 //! ```
 //!
-//! A counting filter adds 1 and can only say whether anybody was here. Here each key adds a step of its own to each of
-//! its counters. A key whose step is `v` can have been in a counter of value `c` only if `c − v` is 0 or at least L, the
-//! least that others can have added. One other key is found out with probability 1 − 1/L, two still sometimes, three
-//! never. So fewer counters do, and they need not be much wider.
+//! A counting filter adds 1 and can only say whether anybody was here. Here each key adds a step
+//! of its own to each of its counters. A key whose step is `v` can have been in a counter of
+//! value `c` only if `c − v` is 0 or at least L, the least that others can have added. One other
+//! key is found out with probability 1 − 1/L, two still sometimes, three never. So fewer counters
+//! do, and they need not be much wider.
 //!
 //! # Places that coincide
 //!
-//! If two probes of a key choose the same counter, each adds its step there, and each is taken away again on removal.
-//! What a member finds is then its own step plus a sum of others, its own among them: 0 or at least L, and so it is never
-//! denied. A removal looks closer than a lookup does: it tests each probe against what the earlier ones would leave.
+//! If two probes of a key choose the same counter, each adds its step there, and each is taken
+//! away again on removal. What a member finds is then its own step plus a sum of others, its own
+//! among them: 0 or at least L, and so it is never denied. A removal looks closer than a lookup
+//! does: it tests each probe against what the earlier ones would leave.
 //!
 //! # A counter that is full
 //!
-//! As in [`Counting`](crate::Counting), the greatest value accepts every key and is never changed again. At capacity
-//! 2.2·10⁻⁸ of the counters are so at 1 % (`math::vi_counting_overflow`), more if keys are inserted often. Where
-//! counters of the usual width would saturate more often than 10⁻⁷, at rates near one half, they are a bit wider.
+//! As in [`Counting`](crate::Counting), the greatest value accepts every key and is never changed
+//! again. At capacity 2.2·10⁻⁸ of the counters are so at 1 % (`math::vi_counting_overflow`), more
+//! if keys are inserted often. Where counters of the usual width would saturate more often than
+//! 10⁻⁷, at rates near one half, they are a bit wider.
 //!
 //! # Cost
 //!
-//! At 1 %: 4.121 counters of 6 bits for each key and k = 5, 24.73 bits per key where [`Counting`](crate::Counting) takes
-//! 38.37; at 0.39 %, 29.77. L = 8 takes fewer counters of 7 bits, 25.28 bits, and L = 2 more of 5, 26.88. Inserting never
-//! fails; merging adds the counters. There is no count of copies: a sum does not tell its summands.
+//! At 1 %: 4.121 counters of 6 bits for each key and k = 5, 24.73 bits per key where
+//! [`Counting`](crate::Counting) takes 38.37; at 0.39 %, 29.77. L = 8 takes fewer counters of 7
+//! bits, 25.28 bits, and L = 2 more of 5, 26.88. Inserting never fails; merging adds the
+//! counters. There is no count of copies: a sum does not tell its summands.
 //!
 //! # When to choose it
 //!
-//! When keys come and go, filters must be merged by addition, and a third of [`Counting`](crate::Counting)'s space
-//! matters. Where merging does not, [`Cuckoo`](crate::Cuckoo) and [`TinySetRemovable`](crate::TinySetRemovable) take
-//! less than half of this.
+//! When keys come and go, filters must be merged by addition, and a third of
+//! [`Counting`](crate::Counting)'s space matters. Where merging does not,
+//! [`Cuckoo`](crate::Cuckoo) and [`TinySetRemovable`](crate::TinySetRemovable) take less than
+//! half of this.
 //!
 //! # Bibliography
 //!
-//! - Rottenstreich, Kanizo, Keslassy, *The variable-increment counting Bloom filter*, 2012 and 2014: the steps L … 2L − 1,
-//!   the rate, and sequences that can be told apart for longer.
+//! - Rottenstreich, Kanizo, Keslassy, *The variable-increment counting Bloom filter*, 2012 and
+//!   2014: the steps L … 2L − 1, the rate, and sequences that can be told apart for longer.
 
 use std::ops::RangeInclusive;
 
@@ -59,8 +65,8 @@ use crate::lookup::{Batch, Round};
 use crate::math;
 use crate::packed::{Packed, View};
 
-/// A variable-increment counting Bloom filter: insert, remove, merge, in two thirds of [`Counting`](crate::Counting)'s
-/// space.
+/// A variable-increment counting Bloom filter: insert, remove, merge, in two thirds of
+/// [`Counting`](crate::Counting)'s space.
 ///
 /// ```
 /// use tamis::{Config, Keyed, VariableIncrement};
@@ -131,7 +137,8 @@ impl VariableIncrement {
         self.table.width()
     }
 
-    /// How many counters have reached their greatest value, which they keep whatever is removed. Reads the whole filter.
+    /// How many counters have reached their greatest value, which they keep whatever is removed.
+    /// Reads the whole filter.
     pub fn saturated(&self) -> u64 {
         self.table.iter().filter(|&c| c == self.greatest()).count() as u64
     }
@@ -205,8 +212,9 @@ struct Accepting<'a> {
 const STEP_BITS: u32 = 4;
 
 impl Accepting<'_> {
-    /// Not 0 if `step` may be one of the summands of a counter: the only one, with others, or nobody knows. Each is a coin, and
-    /// they are added up, because of any other way to join them the compiler makes branches.
+    /// Not 0 if `step` may be one of the summands of a counter: the only one, with others, or
+    /// nobody knows. Each is a coin, and they are added up, because of any other way to join them
+    /// the compiler makes branches.
     #[inline(always)]
     fn may_hold(&self, counter: u64, step: u64) -> u64 {
         let alone = u64::from(counter == step);
@@ -254,8 +262,8 @@ impl Round for Accepting<'_> {
 impl Filter for VariableIncrement {
     #[inline(always)]
     fn contains(&self, hash: u64) -> bool {
-        // Fewer than half of the absent keys go through a probe: to test two before each branch, as
-        // `lookup::sift` does, would be slower.
+        // Fewer than half of the absent keys go through a probe: to test two before each branch,
+        // as `lookup::sift` does, would be slower.
         let view = self.accepting();
         for (place, step) in self.probes(hash) {
             if view.may_hold(self.table.get(place), step) == 0 {
@@ -273,7 +281,8 @@ impl Filter for VariableIncrement {
         self.table.size_in_bytes()
     }
 
-    /// The share of pairs of counter and step that are accepted, counted, to the power of the probes.
+    /// The share of pairs of counter and step that are accepted, counted, to the power of the
+    /// probes.
     fn fpr(&self) -> f64 {
         let accepted: u64 = self.table.iter().map(|c| self.accepted(c)).sum();
         let pairs = self.counters as f64 * self.steps as f64;
@@ -482,7 +491,8 @@ mod tests {
 
     #[test]
     fn sizes_and_rates_are_those_of_the_formula() {
-        // spec: 24.73 bits/key at 1 % with k = 5, 29.77 at 0.39 %; 25.28 with L = 8, 26.88 with L = 2.
+        // spec: 24.73 bits/key at 1 % with k = 5, 29.77 at 0.39 %; 25.28 with L = 8, 26.88 with L
+        // = 2.
         let n = 1_000_000;
         for (fpr, steps, k, bits_per_key) in [
             (0.01, 4, 5, 24.73),
@@ -567,7 +577,8 @@ mod tests {
 
     #[test]
     fn no_member_is_denied_where_the_places_of_a_key_coincide() {
-        // A few counters for many probes, narrow ones among them: sums saturate and keys meet themselves.
+        // A few counters for many probes, narrow ones among them: sums saturate and keys meet
+        // themselves.
         for (counters, k, steps, width) in [
             (1, 3, 2, 3),
             (2, 5, 4, 6),

@@ -1,4 +1,5 @@
-//! What builders share: cutting a set into shards, threads, deduplication, pairs for maps, and hashes that wait on disk.
+//! What builders share: cutting a set into shards, threads, deduplication, pairs for maps, and
+//! hashes that wait on disk.
 
 pub(crate) mod pairs;
 pub(crate) mod shards;
@@ -11,7 +12,8 @@ use std::panic::resume_unwind;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// Does `work` on every item, on this thread and up to `threads − 1` more, and returns the results in the items' order.
+/// Does `work` on every item, on this thread and up to `threads − 1` more, and returns the
+/// results in the items' order.
 pub(crate) fn in_parallel<T: Send, R: Send>(
     threads: usize,
     items: impl ExactSizeIterator<Item = T> + Send,
@@ -21,7 +23,8 @@ pub(crate) fn in_parallel<T: Send, R: Send>(
     let processors = thread::available_parallelism().map_or(1, usize::from);
     let helpers = threads.min(processors).min(items.len()).saturating_sub(1);
     let items = Mutex::new(items.enumerate());
-    // A thread that panicked while it held the lock left the iterator usable; its panic is passed on below.
+    // A thread that panicked while it held the lock left the iterator usable; its panic is passed
+    // on below.
     let next = || items.lock().unwrap_or_else(PoisonError::into_inner).next();
     let take_items = || {
         let mut done = Vec::new();

@@ -5,10 +5,11 @@
 //!   by shard  0 0 0 0 1 1 1 2 2 2 2 2  0 0 0 1 1 1 1 1 2 2 2 2       each chunk is sorted by shard, and stays where it is
 //! ```
 //!
-//! One rule for all kinds: the shard of a hash h is `range(φ·h mod 2⁶⁴, shards)`, φ being 2⁶⁴ over the golden ratio. Of any
-//! numbers in regular steps the multiples of φ are evenly spread, so that also hashes which are none, as numbers that
-//! count up, fill all shards alike. It is one multiplication, because single lookups wait for it: the shard's salt and
-//! all places come after. A shard mixes its hashes by itself, so neither choice takes bits from the other.
+//! One rule for all kinds: the shard of a hash h is `range(φ·h mod 2⁶⁴, shards)`, φ being 2⁶⁴
+//! over the golden ratio. Of any numbers in regular steps the multiples of φ are evenly spread,
+//! so that also hashes which are none, as numbers that count up, fill all shards alike. It is one
+//! multiplication, because single lookups wait for it: the shard's salt and all places come
+//! after. A shard mixes its hashes by itself, so neither choice takes bits from the other.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -19,8 +20,9 @@ use crate::error::NoMemory;
 
 /// 2⁶⁴ over the golden ratio.
 const PHI: u64 = 0x9E37_79B9_7F4A_7C15;
-/// Hashes are brought into shards in chunks of this many a shard, so that the runs of a shard are long enough to be read
-/// in order: two to ten shards' chunk and the buffer beside it fit in the second cache.
+/// Hashes are brought into shards in chunks of this many a shard, so that the runs of a shard are
+/// long enough to be read in order: two to ten shards' chunk and the buffer beside it fit in the
+/// second cache.
 const CHUNK: usize = 1 << 11;
 /// Less are not worth taking turns for.
 const LEAST_CHUNK: usize = 1 << 14;
@@ -48,8 +50,8 @@ pub(crate) fn shard_of(hash: u64, shards: u64) -> u64 {
     fastrange(multiple(hash), shards).0
 }
 
-/// Whether a shard has far more hashes than others: some repeat, or they are no hashes. All shards being as large as the
-/// largest, there would be no end to the memory they take.
+/// Whether a shard has far more hashes than others: some repeat, or they are no hashes. All
+/// shards being as large as the largest, there would be no end to the memory they take.
 pub(crate) fn is_skewed(largest: u64, hashes: u64, shards: u64) -> bool {
     largest > 2 * hashes / shards + 1000
 }
@@ -125,7 +127,8 @@ fn run(ends: &[u32], shard: usize) -> std::ops::Range<usize> {
     start as usize..ends[shard] as usize
 }
 
-/// Room for a part of so many parts of good hashes, which needs no counting before: their mean and seven deviations.
+/// Room for a part of so many parts of good hashes, which needs no counting before: their mean
+/// and seven deviations.
 pub(crate) fn room_for(hashes: u64, parts: u64) -> u64 {
     let mean = hashes / parts;
     mean + 7 * mean.isqrt() + 64
@@ -177,7 +180,8 @@ mod tests {
 
     #[test]
     fn every_hash_is_in_its_shard_and_none_is_lost() {
-        // Numbers that count up, too: several chunks of them, in which every shard is as large as the others.
+        // Numbers that count up, too: several chunks of them, in which every shard is as large as
+        // the others.
         for count in [1, 2, 7, 64] {
             let mut hashes: Vec<u64> = (0..600_000).collect();
             let shards = Shards::arrange(&mut hashes, count, 2).unwrap();

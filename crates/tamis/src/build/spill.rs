@@ -8,20 +8,22 @@
 //!            ├──┼──┼──┼──┼──┼──┼──┼──┼──┼──┼──┼──┼──┼── … ┤       files
 //! ```
 //!
-//! How many shards there are depends on the number of keys, which is known at the end only; but a shard is a range of
-//! multiples φ·hash, and so is a file. A shard's keys are in a few neighbouring files; one that two shards share is read for both.
+//! How many shards there are depends on the number of keys, which is known at the end only; but a
+//! shard is a range of multiples φ·hash, and so is a file. A shard's keys are in a few
+//! neighbouring files; one that two shards share is read for both.
 //!
-//! Memory: the filter, 16 MiB of buffers, and while shards are solved 17 bytes for each key of a shard (up to 12.5
-//! million, so 213 MB) and thread. Disk: 8 bytes a key. Where keys repeat, they are dropped file by file, for which a file
-//! is read whole: 8 bytes for each of its hashes, a 256th of all of them, or all if they are the same over and over.
+//! Memory: the filter, 16 MiB of buffers, and while shards are solved 17 bytes for each key of a
+//! shard (up to 12.5 million, so 213 MB) and thread. Disk: 8 bytes a key. Where keys repeat, they
+//! are dropped file by file, for which a file is read whole: 8 bytes for each of its hashes, a
+//! 256th of all of them, or all if they are the same over and over.
 //!
 //! | keys | to disk | to a filter of 8 bits, two threads | most memory | by the formula above |
 //! |---|---|---|---|---|
 //! | 4·10⁸ | 11 s | 27 s | 836 MB | 886 MB |
 //! | 10⁹ | 39 s | 70 s | 1488 MB | 1553 MB |
 //!
-//! The keys were distinct. Every one was found again, and 0.39 % of others (Zen 3, two cores; `cargo run --release -p tamis-examples --bin out_of_core
-//! -- 1000000000 DIRECTORY 2`).
+//! The keys were distinct. Every one was found again, and 0.39 % of others (Zen 3, two cores;
+//! `cargo run --release -p tamis-examples --bin out_of_core -- 1000000000 DIRECTORY 2`).
 
 use std::fs::{self, File};
 use std::hash::{BuildHasher, RandomState};
@@ -43,8 +45,9 @@ const BUFFER: u64 = 8 << 10;
 
 /// Builds a [`BinaryFuse`](crate::BinaryFuse) from hashes that wait on disk, in bounded memory.
 ///
-/// The filter is byte for byte the one that [`Kind::build`](crate::Kind::build) makes of the same hashes, in whatever order
-/// they come. The files lie in a new directory inside the one given, and are removed when this is dropped, finished or not.
+/// The filter is byte for byte the one that [`Kind::build`](crate::Kind::build) makes of the same
+/// hashes, in whatever order they come. The files lie in a new directory inside the one given,
+/// and are removed when this is dropped, finished or not.
 ///
 /// ```
 /// use tamis::{BinaryFuse8, Config, Filter, Hashing, Key, Spill};
@@ -97,7 +100,8 @@ impl Spilled {
     }
 }
 
-/// The hashes of which a multiple has the same top bits, see [`shard_of`]: those in the file, and those that follow them.
+/// The hashes of which a multiple has the same top bits, see [`shard_of`]: those in the file, and
+/// those that follow them.
 #[derive(Debug)]
 struct Bucket {
     file: Mutex<File>,
@@ -118,8 +122,8 @@ impl Drop for Directory {
 }
 
 impl Spill {
-    /// Makes ready to take hashes, which will wait in `directory`: in 256 files, which stay open, with 8 bytes for each
-    /// hash.
+    /// Makes ready to take hashes, which will wait in `directory`: in 256 files, which stay open,
+    /// with 8 bytes for each hash.
     ///
     /// # Errors
     ///
@@ -155,8 +159,8 @@ impl Spill {
     ///
     /// # Errors
     ///
-    /// [`BuildError`] when the disk is full or fails. Hashes are lost then: the same error is returned from there on, and
-    /// nothing can be done but to start again elsewhere.
+    /// [`BuildError`] when the disk is full or fails. Hashes are lost then: the same error is
+    /// returned from there on, and nothing can be done but to start again elsewhere.
     #[inline]
     pub fn push(&mut self, hash: u64) -> Result<(), BuildError> {
         if let Some(error) = &self.broken {
@@ -199,7 +203,8 @@ impl Spill {
         Ok(())
     }
 
-    /// The directory that the files are in: for a program that is stopped, which removes it itself.
+    /// The directory that the files are in: for a program that is stopped, which removes it
+    /// itself.
     pub fn directory(&self) -> &Path {
         &self.directory.0
     }
@@ -212,7 +217,8 @@ impl Spill {
 
     /// The files in which the hashes of a shard are.
     fn files(&self, shard: u64) -> RangeInclusive<u64> {
-        // Shard s has the hashes whose multiples φ·hash are s·2⁶⁴/shards, rounded up, and above; file f likewise.
+        // Shard s has the hashes whose multiples φ·hash are s·2⁶⁴/shards, rounded up, and above;
+        // file f likewise.
         let file_of = |hash: u128| ((hash * u128::from(FILES)) >> 64) as u64;
         let start = |shard: u64| (u128::from(shard) << 64).div_ceil(u128::from(self.shards));
         file_of(start(shard))..=file_of(start(shard + 1) - 1)

@@ -1,4 +1,5 @@
-//! The d-left counting Bloom filter: remainders in cells, each key in the emptiest of four buckets, and a way to remove.
+//! The d-left counting Bloom filter: remainders in cells, each key in the emptiest of four
+//! buckets, and a way to remove.
 //!
 //! # The idea
 //!
@@ -13,43 +14,50 @@
 //!                                         ╰─ cell: counter of 2 bits (0: free), remainder of r bits
 //! ```
 //!
-//! A counting Bloom filter spends four bits on each of its cells and needs ten cells a key, to be able to forget. This
-//! one does the same with a hash table: a key has one bucket in each of four subtables and its remainder is put in the
-//! one with the fewest cells in use, the leftmost if several have. With so many choices the buckets fill alike: at a
-//! mean of six of eight cells none overflows. A key is present when its remainder stands in one of its four buckets;
-//! equal fingerprints share a cell and are counted.
+//! A counting Bloom filter spends four bits on each of its cells and needs ten cells a key, to be
+//! able to forget. This one does the same with a hash table: a key has one bucket in each of four
+//! subtables and its remainder is put in the one with the fewest cells in use, the leftmost if
+//! several have. With so many choices the buckets fill alike: at a mean of six of eight cells
+//! none overflows. A key is present when its remainder stands in one of its four buckets; equal
+//! fingerprints share a cell and are counted.
 //!
 //! # Why removal is never in doubt
 //!
-//! If each subtable hashed a key anew, two keys could share bucket and remainder in one subtable and not in another.
-//! Removing one of them would then find two cells that might be its own, and could take the wrong one. So a key has one
-//! fingerprint F = (b, v), and subtable j shows it under a bijection of all fingerprints: the bucket is moved by an
-//! amount that the remainder chooses. Two keys that meet in one subtable meet in all, for they have the same F, and
-//! taking out either leaves the other. The paper multiplies F modulo a power of two; moving buckets works for any B.
+//! If each subtable hashed a key anew, two keys could share bucket and remainder in one subtable
+//! and not in another. Removing one of them would then find two cells that might be its own, and
+//! could take the wrong one. So a key has one fingerprint F = (b, v), and subtable j shows it
+//! under a bijection of all fingerprints: the bucket is moved by an amount that the remainder
+//! chooses. Two keys that meet in one subtable meet in all, for they have the same F, and taking
+//! out either leaves the other. The paper multiplies F modulo a power of two; moving buckets
+//! works for any B.
 //!
 //! # Copies
 //!
-//! A counter goes to three. The paper's saturates there and can never be lowered again. Here the fourth copy takes a
-//! further cell of the same remainder, in the emptiest bucket as ever: counts and removals stay exact until the four
-//! buckets are full, at 96 copies at most.
+//! A counter goes to three. The paper's saturates there and can never be lowered again. Here the
+//! fourth copy takes a further cell of the same remainder, in the emptiest bucket as ever: counts
+//! and removals stay exact until the four buckets are full, at 96 copies at most.
 //!
 //! # Cost
 //!
-//! (r + 2)·32/24 bits per key for a rate of 24/2^r: 18.67 bits at 0.58 % (what a rate of 1 % gives, as r is whole), 20.0
-//! at 0.29 %. The counting Bloom filter takes 38.4 and 46 bits or so. A lookup reads four lines; an insertion reads the same four,
-//! writes one cell and never moves another key.
+//! (r + 2)·32/24 bits per key for a rate of 24/2^r: 18.67 bits at 0.58 % (what a rate of 1 %
+//! gives, as r is whole), 20.0 at 0.29 %. The counting Bloom filter takes 38.4 and 46 bits or so.
+//! A lookup reads four lines; an insertion reads the same four, writes one cell and never moves
+//! another key.
 //!
 //! # When to choose it
 //!
-//! When keys come and go and every insertion must be short: no chain of moves, however full the table. Otherwise
-//! [`Cuckoo`](crate::Cuckoo) removes and counts in little more than half the space.
+//! When keys come and go and every insertion must be short: no chain of moves, however full the
+//! table. Otherwise [`Cuckoo`](crate::Cuckoo) removes and counts in little more than half the
+//! space.
 //!
 //! # Bibliography
 //!
-//! - Bonomi, Mitzenmacher, Panigrahy, Singh, Varghese, *An improved construction for counting Bloom filters*, 2006: the
-//!   filter, and the bijections that make removal safe.
-//! - Vöcking, *How asymmetry helps load balancing*, 1999: why subtables and ties to the left fill more evenly.
-//! - Broder, Mitzenmacher, *Using multiple hash functions to improve IP lookups*, 2001: d-left hashing in buckets.
+//! - Bonomi, Mitzenmacher, Panigrahy, Singh, Varghese, *An improved construction for counting
+//!   Bloom filters*, 2006: the filter, and the bijections that make removal safe.
+//! - Vöcking, *How asymmetry helps load balancing*, 1999: why subtables and ties to the left fill
+//!   more evenly.
+//! - Broder, Mitzenmacher, *Using multiple hash functions to improve IP lookups*, 2001: d-left
+//!   hashing in buckets.
 
 use crate::bits::{fastrange, low_mask, mix64};
 use crate::bloom::positions;
@@ -77,12 +85,14 @@ use crate::packed::Packed;
 /// ```
 #[derive(Clone, Debug)]
 pub struct DLeft {
-    /// Remainder and, in the lowest two bits, counter; eight cells to a bucket, the subtables one after another.
+    /// Remainder and, in the lowest two bits, counter; eight cells to a bucket, the subtables one
+    /// after another.
     cells: Packed,
     /// Buckets of one subtable.
     buckets: u64,
     len: u64,
-    /// A word with the lowest bit of each cell set that one read of `cells` gives whole; eight at most.
+    /// A word with the lowest bit of each cell set that one read of `cells` gives whole; eight at
+    /// most.
     ones: u64,
 }
 
@@ -97,8 +107,8 @@ const COUNTER_BITS: u32 = 2;
 const MOST_IN_CELL: u64 = low_mask(COUNTER_BITS);
 /// Copies of one fingerprint that its four buckets hold.
 const MOST_COPIES: u64 = TABLES * CELLS * MOST_IN_CELL;
-/// Widths of a remainder. With fewer than 4 bits buckets fill unevenly; above 32 no rate that a 64-bit hash can promise
-/// needs it.
+/// Widths of a remainder. With fewer than 4 bits buckets fill unevenly; above 32 no rate that a
+/// 64-bit hash can promise needs it.
 const BITS: std::ops::RangeInclusive<u64> = 4..=32;
 
 impl DLeft {
@@ -160,8 +170,8 @@ impl DLeft {
         places
     }
 
-    /// The bucket in the first subtable of a fingerprint that stands in the bucket `place` of all: the way back from
-    /// [`places`](Self::places).
+    /// The bucket in the first subtable of a fingerprint that stands in the bucket `place` of
+    /// all: the way back from [`places`](Self::places).
     fn home(&self, place: u64, remainder: u64) -> u64 {
         let (table, moved) = (place / self.buckets, place % self.buckets);
         let offset = self.offsets(remainder).nth(table as usize).unwrap_or(0);
@@ -170,9 +180,10 @@ impl DLeft {
 
     /// Whether a bucket has a cell in use with the remainder.
     ///
-    /// Several cells are compared in one word. With x = cells ⊕ remainder, a cell matches where all bits of x above the
-    /// counter are 0 and the counter is not. Adding all ones below the top bit of a cell carries into the top bit unless
-    /// the bits below it were 0, and never into the next cell.
+    /// Several cells are compared in one word. With x = cells ⊕ remainder, a cell matches where
+    /// all bits of x above the counter are 0 and the counter is not. Adding all ones below the
+    /// top bit of a cell carries into the top bit unless the bits below it were 0, and never into
+    /// the next cell.
     #[inline(always)]
     fn matches(&self, place: u64, remainder: u64) -> bool {
         let (ones, width) = (self.ones, self.cells.width());
@@ -212,7 +223,8 @@ impl DLeft {
             .map(|(cell, held)| (cell, held & MOST_IN_CELL))
     }
 
-    /// The cell in which a fingerprint is counted once more: its own, or a free one of the emptiest bucket.
+    /// The cell in which a fingerprint is counted once more: its own, or a free one of the
+    /// emptiest bucket.
     fn cell_for(&self, bucket: u64, remainder: u64) -> Result<u64, Full> {
         let (mut emptiest, mut least, mut copies) = (None, CELLS, 0);
         for place in self.places(bucket, remainder) {
@@ -275,7 +287,8 @@ impl DLeft {
     /// Fingerprints that the table holds, each once however many cells it has.
     fn distinct(&self) -> u64 {
         let stands_for_its_fingerprint = |place: u64, cell: u64, held: u64| {
-            // All cells of a fingerprint are full but one, which is the one to count; without it, the first is.
+            // All cells of a fingerprint are full but one, which is the one to count; without it,
+            // the first is.
             if held & MOST_IN_CELL < MOST_IN_CELL {
                 return true;
             }
@@ -296,7 +309,8 @@ impl DLeft {
     }
 }
 
-/// The most buckets for remainders of a width: a hash of 64 bits must give both, with 8 bits to spare.
+/// The most buckets for remainders of a width: a hash of 64 bits must give both, with 8 bits to
+/// spare.
 fn most_buckets(bits: u32) -> u64 {
     1 << (56 - bits)
 }
@@ -319,7 +333,8 @@ impl Filter for DLeft {
         self.cells.size_in_bytes()
     }
 
-    /// The share of all fingerprints that the table holds. As a hash has one fingerprint, this is exact.
+    /// The share of all fingerprints that the table holds. As a hash has one fingerprint, this is
+    /// exact.
     fn fpr(&self) -> f64 {
         self.distinct() as f64 / (self.buckets as f64 * 2f64.powi(self.remainder_bits() as i32))
     }
@@ -363,7 +378,8 @@ impl Count for DLeft {
 }
 
 impl Merge for DLeft {
-    /// Inserts every fingerprint of the other as often as it is held there. Copies of a key add up, to 96 at most.
+    /// Inserts every fingerprint of the other as often as it is held there. Copies of a key add
+    /// up, to 96 at most.
     fn merge(&mut self, other: &DLeft) -> Result<(), MergeError> {
         MergeError::unless_equal("buckets", self.buckets, other.buckets)?;
         let (ours, theirs) = (self.remainder_bits(), other.remainder_bits());
@@ -455,7 +471,8 @@ mod tests {
 
     #[test]
     fn a_file_with_two_part_full_cells_of_a_fingerprint_is_refused() {
-        // 4 bits of remainder, one bucket a subtable: 16 fingerprints, each of which all four buckets are for.
+        // 4 bits of remainder, one bucket a subtable: 16 fingerprints, each of which all four
+        // buckets are for.
         let opened = |cells: &[(u64, u64, u64)]| {
             let mut filter = DLeft::with_shape(1, 4).unwrap();
             for &(cell, remainder, count) in cells {
@@ -525,8 +542,8 @@ mod tests {
 
     #[test]
     fn size_and_rate_are_those_of_the_formula() {
-        // spec: 13 bits take 20.0 bits/key and err in 0.2926 % of cases, which two keys of one fingerprint lower by 0.15 %
-        // of that.
+        // spec: 13 bits take 20.0 bits/key and err in 0.2926 % of cases, which two keys of one
+        // fingerprint lower by 0.15 % of that.
         let n = 1_000_000;
         let mut hashes: Vec<u64> = (0..n).map(mix64).collect();
         let config = Config::new(n).fpr(0.003);

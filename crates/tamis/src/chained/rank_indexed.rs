@@ -13,43 +13,48 @@
 //!            ╰─ level 1 ─╯╰─ 2 ─╯╰ 3
 //! ```
 //!
-//! A hash table with chains spends most of its memory on pointers. Here the items of a bucket lie without gaps: first the
-//! first items of all chains that have one, then all second items, and so on. Where an item of a chain lies follows from
-//! how many chains before it reach its level, the rank of a bit among ones, which is one `popcnt`: no level is longer
-//! than a word. One bit a chain and one bit an item is all that the structure costs.
+//! A hash table with chains spends most of its memory on pointers. Here the items of a bucket lie
+//! without gaps: first the first items of all chains that have one, then all second items, and so
+//! on. Where an item of a chain lies follows from how many chains before it reach its level, the
+//! rank of a bit among ones, which is one `popcnt`: no level is longer than a word. One bit a
+//! chain and one bit an item is all that the structure costs.
 //!
-//! A key is present when its fingerprint stands in its chain. A new item goes to the end of its chain and the items after
-//! it move up; to remove one, the last of its chain takes its place.
+//! A key is present when its fingerprint stands in its chain. A new item goes to the end of its
+//! chain and the items after it move up; to remove one, the last of its chain takes its place.
 //!
 //! # Banks
 //!
-//! With 64 chains and as many keys in the mean, a bucket that must not overflow would have to hold 105 items: the slack
-//! costs four bits a key. So up to 64 buckets make a bank and share its slots, lying one after another without gaps; a
-//! bank of 4096 keys in the mean needs only 9 % more.
+//! With 64 chains and as many keys in the mean, a bucket that must not overflow would have to
+//! hold 105 items: the slack costs four bits a key. So up to 64 buckets make a bank and share its
+//! slots, lying one after another without gaps; a bank of 4096 keys in the mean needs only 9 %
+//! more.
 //!
 //! ```text
 //!   one bank   │ index of 64 bits a bucket │ where each bucket ends, 16 bits │ marks, a bit a slot │ items, r bits a slot │
 //! ```
 //!
-//! Of at most 4096 keys there is one bank, with exactly as many slots. A larger filter gives each bank so many that a
-//! refusal below capacity has a probability of one in a million.
+//! Of at most 4096 keys there is one bank, with exactly as many slots. A larger filter gives each
+//! bank so many that a refusal below capacity has a probability of one in a million.
 //!
 //! # Cost
 //!
-//! At capacity there is one key a chain: the rate is 1 − e^(−2^−r), 0.39 % at 8 bits, and the bits per key are 1 + ¼ + 9 %
-//! more than r + 1: 11.1 at 0.39 %, 10.0 at 0.78 % (what a rate of 1 % gives, as r is whole). A lookup of an absent key
-//! ends in 37 % of cases with the index, one line; otherwise it reads three more in the same bank. An insertion moves half
-//! a bank in the mean, 2 KiB at 8 bits.
+//! At capacity there is one key a chain: the rate is 1 − e^(−2^−r), 0.39 % at 8 bits, and the
+//! bits per key are 1 + ¼ + 9 % more than r + 1: 11.1 at 0.39 %, 10.0 at 0.78 % (what a rate of 1
+//! % gives, as r is whole). A lookup of an absent key ends in 37 % of cases with the index, one
+//! line; otherwise it reads three more in the same bank. An insertion moves half a bank in the
+//! mean, 2 KiB at 8 bits.
 //!
 //! # When to choose it
 //!
-//! When keys come and go, space counts and lookups outnumber changes by far. [`TinySetRemovable`](crate::TinySetRemovable)
-//! is smaller and faster to change, as it keeps a chain in one cache line.
+//! When keys come and go, space counts and lookups outnumber changes by far.
+//! [`TinySetRemovable`](crate::TinySetRemovable) is smaller and faster to change, as it keeps a
+//! chain in one cache line.
 //!
 //! # Bibliography
 //!
-//! - Hua, Zhao, Lin, Xu, *Rank-indexed hashing: a compact construction of Bloom filters and variants*, 2008: levels, ranks
-//!   and marks. How buckets share their slots is this library's own.
+//! - Hua, Zhao, Lin, Xu, *Rank-indexed hashing: a compact construction of Bloom filters and
+//!   variants*, 2008: levels, ranks and marks. How buckets share their slots is this library's
+//!   own.
 //! - Jacobson, *Space-efficient static trees and graphs*, 1989: rank instead of pointers.
 
 use crate::bits::{fastrange, low_mask};
@@ -200,7 +205,8 @@ impl Shape {
         bank[self.marks_at()..].split_at_mut(marks)
     }
 
-    /// Adds an item to the end of its chain; `None`, with nothing changed, where the bank is full.
+    /// Adds an item to the end of its chain; `None`, with nothing changed, where the bank is
+    /// full.
     fn insert(self, bank: &mut [u64], bucket: u64, chain: u64, item: u64) -> Option<()> {
         let used = self.end(bank, self.buckets - 1);
         if used == self.slots {
@@ -334,7 +340,8 @@ fn write(words: &mut [u64], at: u64, bits: u32, value: u64) {
     }
 }
 
-/// Moves the bits from `at` to `end` up by fewer than 64 and writes a value into the gap. Bits from `end` on are 0.
+/// Moves the bits from `at` to `end` up by fewer than 64 and writes a value into the gap. Bits
+/// from `end` on are 0.
 fn open(words: &mut [u64], at: u64, bits: u32, value: u64, end: u64) {
     let first = (at / 64) as usize;
     let last = ((end + u64::from(bits) - 1) / 64) as usize;
@@ -401,7 +408,8 @@ impl RankIndexed {
         &mut self.words.make_mut()[bank as usize * words..][..words]
     }
 
-    /// The whole fingerprints of all items, copies and all, in the order of their chains; see [`whole_fingerprint`].
+    /// The whole fingerprints of all items, copies and all, in the order of their chains; see
+    /// [`whole_fingerprint`].
     pub(crate) fn whole_fingerprints(&self) -> impl Iterator<Item = u64> {
         let shape = self.shape;
         (0..).zip(self.banks()).flat_map(move |(number, bank)| {
@@ -478,7 +486,8 @@ impl RankIndexed {
             slots,
             bits,
         };
-        // Below 2⁵⁶ banks of chains, and a bank has at most 2¹⁶ words: read as a length that no file has.
+        // Below 2⁵⁶ banks of chains, and a bank has at most 2¹⁶ words: read as a length that no
+        // file has.
         let words = banks.checked_mul(shape.words() as u64);
         let too_many = || DecodeError::invalid("banks", banks, "fewer, for so many slots");
         let mut filter = RankIndexed {
@@ -519,15 +528,17 @@ pub(crate) fn chains_for(keys: u64) -> u64 {
     (banks * buckets).saturating_mul(CHAINS)
 }
 
-/// Chain and fingerprint of a hash as one number, the chain above the fingerprint's bits: all that a filter of so many
-/// chains keeps of a key. It is below `chains · 2^bits`, and the hash's leading part: larger hashes have no smaller one.
+/// Chain and fingerprint of a hash as one number, the chain above the fingerprint's bits: all
+/// that a filter of so many chains keeps of a key. It is below `chains · 2^bits`, and the hash's
+/// leading part: larger hashes have no smaller one.
 #[inline(always)]
 pub(crate) fn whole_fingerprint(hash: u64, chains: u64, bits: u32) -> u64 {
     let (chain, rest) = fastrange(hash, chains);
     chain << bits | rest >> (64 - bits)
 }
 
-/// The most chains for fingerprints of a width: a hash of 64 bits must give both, with 8 bits to spare.
+/// The most chains for fingerprints of a width: a hash of 64 bits must give both, with 8 bits to
+/// spare.
 pub(crate) fn most_chains(bits: u32) -> u64 {
     1 << (56 - bits)
 }
@@ -557,12 +568,14 @@ impl Filter for RankIndexed {
         self.words.size_in_bytes()
     }
 
-    /// The share of pairs of chain and fingerprint that are held: exact for what the filter holds, copies and all.
+    /// The share of pairs of chain and fingerprint that are held: exact for what the filter
+    /// holds, copies and all.
     fn fpr(&self) -> f64 {
         self.distinct() as f64 / (self.chains() as f64 * 2f64.powi(self.shape.bits as i32))
     }
 
-    /// Where the bucket begins is known only from its bank; it is asked for where it lies in a bank that is filled evenly.
+    /// Where the bucket begins is known only from its bank; it is asked for where it lies in a
+    /// bank that is filled evenly.
     #[inline(always)]
     fn prefetch(&self, hash: u64) {
         let (bank, bucket, ..) = self.place(hash);

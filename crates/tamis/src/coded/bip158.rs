@@ -1,4 +1,5 @@
-//! Compact block filters: the Golomb-coded sets of Bitcoin, as BIP 158 lays them down, to the byte.
+//! Compact block filters: the Golomb-coded sets of Bitcoin, as BIP 158 lays them down, to the
+//! byte.
 //!
 //! # The format
 //!
@@ -12,28 +13,33 @@
 //!   codes            = differences of the sorted values, the first from 0
 //! ```
 //!
-//! A wallet asks for the filter of a block, looks for its own scripts, and fetches the block only where one is found:
-//! the server does not learn which scripts they are. A set of no items is the single byte 0.
+//! A wallet asks for the filter of a block, looks for its own scripts, and fetches the block only
+//! where one is found: the server does not learn which scripts they are. A set of no items is the
+//! single byte 0.
 //!
-//! N counts distinct items. Two of them may have one value, so a difference may be 0, which [`Golomb`](crate::Golomb)
-//! has no code for. There is no index either: [`Bip158::match_any`] goes through the filter once for any number of
-//! items, and so does [`Bip158::contains`] for one.
+//! N counts distinct items. Two of them may have one value, so a difference may be 0, which
+//! [`Golomb`](crate::Golomb) has no code for. There is no index either: [`Bip158::match_any`]
+//! goes through the filter once for any number of items, and so does [`Bip158::contains`] for
+//! one.
 //!
 //! # Cost
 //!
-//! 21.05 bits per item at a rate of 1/784931 = 1.27·10⁻⁶, where 19.58 are the least. M is 1.497 times 2¹⁹ because that
-//! is where a Rice code comes closest.
+//! 21.05 bits per item at a rate of 1/784931 = 1.27·10⁻⁶, where 19.58 are the least. M is 1.497
+//! times 2¹⁹ because that is where a Rice code comes closest.
 //!
 //! # Errors
 //!
-//! A filter from the network is read once as a whole before it is believed: more items than its bytes can hold, a
-//! `CompactSize` that is longer than needed, a code that does not end, a value out of range, a bit set in the padding,
-//! and bytes after it are each refused, and nothing is allocated on the word of N.
+//! A filter from the network is read once as a whole before it is believed: more items than its
+//! bytes can hold, a `CompactSize` that is longer than needed, a code that does not end, a value
+//! out of range, a bit set in the padding, and bytes after it are each refused, and nothing is
+//! allocated on the word of N.
 //!
 //! # Bibliography
 //!
-//! - Osuntokun, Akselrod, *BIP 158: Compact block filters for light clients*, 2017: the format and its vectors.
-//! - Aumasson, Bernstein, *SipHash: a fast short-input PRF*, 2012: the hash, whose key nobody could know beforehand.
+//! - Osuntokun, Akselrod, *BIP 158: Compact block filters for light clients*, 2017: the format
+//!   and its vectors.
+//! - Aumasson, Bernstein, *SipHash: a fast short-input PRF*, 2012: the hash, whose key nobody
+//!   could know beforehand.
 
 use std::hash::Hasher;
 
@@ -74,8 +80,8 @@ const OP_RETURN: u8 = 0x6A;
 impl Bip158 {
     /// The filter of these items, of which repeats count once.
     ///
-    /// The block's hash is in the order of the protocol, which is the reverse of how it is displayed. For the items
-    /// that a block has, see [`basic_items`](Self::basic_items).
+    /// The block's hash is in the order of the protocol, which is the reverse of how it is
+    /// displayed. For the items that a block has, see [`basic_items`](Self::basic_items).
     ///
     /// # Errors
     ///
@@ -114,8 +120,9 @@ impl Bip158 {
         })
     }
 
-    /// The items of a basic filter: all output scripts of the block's transactions but those that start with
-    /// `OP_RETURN`, all scripts that their inputs spend from, and of both only those that are not empty.
+    /// The items of a basic filter: all output scripts of the block's transactions but those that
+    /// start with `OP_RETURN`, all scripts that their inputs spend from, and of both only those
+    /// that are not empty.
     pub fn basic_items<'a>(
         outputs: impl IntoIterator<Item = &'a [u8]>,
         spent: impl IntoIterator<Item = &'a [u8]>,
@@ -192,12 +199,14 @@ impl Bip158 {
         self.items == 0
     }
 
-    /// Whether the item may be in the block. `false` is certain; `true` is wrong once in 784931 times.
+    /// Whether the item may be in the block. `false` is certain; `true` is wrong once in 784931
+    /// times.
     pub fn contains(&self, item: impl AsRef<[u8]>) -> bool {
         self.match_any([item])
     }
 
-    /// Whether any of these items may be in the block; for each that is not, `true` is wrong once in 784931 times.
+    /// Whether any of these items may be in the block; for each that is not, `true` is wrong once
+    /// in 784931 times.
     pub fn match_any<T: AsRef<[u8]>>(&self, items: impl IntoIterator<Item = T>) -> bool {
         let values = items.into_iter();
         let mut wanted: Vec<u64> = values

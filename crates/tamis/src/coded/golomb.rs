@@ -12,48 +12,57 @@
 //!   index      offset of chunk 0           of chunk 1        of chunk 2
 //! ```
 //!
-//! n values drawn from n/ε cover a share ε of them, so an absent key has the value of a member with that probability.
-//! The sorted values are n numbers in a known range, and their gaps are short: mean 1/ε. A Rice code, which is a
-//! Golomb code whose divisor is a power of two, writes a gap in log₂(1/ε) + 1.5 bits.
+//! n values drawn from n/ε cover a share ε of them, so an absent key has the value of a member
+//! with that probability. The sorted values are n numbers in a known range, and their gaps are
+//! short: mean 1/ε. A Rice code, which is a Golomb code whose divisor is a power of two, writes a
+//! gap in log₂(1/ε) + 1.5 bits.
 //!
 //! # Query
 //!
-//! The key's value is in one chunk. The index has the offset of each chunk's code, and a lookup decodes from there
-//! until it meets the value or a greater one: half a chunk in the mean. Quotients and rests of a chunk lie apart: the
-//! rests are of one width, so that where each is does not depend on decoding those before.
+//! The key's value is in one chunk. The index has the offset of each chunk's code, and a lookup
+//! decodes from there until it meets the value or a greater one: half a chunk in the mean.
+//! Quotients and rests of a chunk lie apart: the rests are of one width, so that where each is
+//! does not depend on decoding those before.
 //!
-//! Offsets grow evenly, but for chance: the index keeps how far each is off the straight line, in as many bits as the
-//! farthest needs. 14 or 15 bits are enough for a million keys, where an offset would take 24.
+//! Offsets grow evenly, but for chance: the index keeps how far each is off the straight line, in
+//! as many bits as the farthest needs. 14 or 15 bits are enough for a million keys, where an
+//! offset would take 24.
 //!
 //! # Parameters of the code
 //!
-//! 2^P is best when it is the least that is not below M·ln φ, M = U/n being the mean gap and φ the golden ratio: there
-//! a bit more of rest and a bit more of quotient cost the same. So both P and the width of a chunk follow from U and
-//! the number of values; only U and `chunk` are the filter's shape.
+//! 2^P is best when it is the least that is not below M·ln φ, M = U/n being the mean gap and φ
+//! the golden ratio: there a bit more of rest and a bit more of quotient cost the same. So both P
+//! and the width of a chunk follow from U and the number of values; only U and `chunk` are the
+//! filter's shape.
 //!
 //! # Merge
 //!
-//! Filters of the same U, which is that of the same capacity and rate, hold numbers of one range: their union is that
-//! of the numbers, coded anew. Build the parts for the capacity of the whole. The numbers can be listed
-//! ([`Golomb::values`]), and two filters of one shape compared, without any key.
+//! Filters of the same U, which is that of the same capacity and rate, hold numbers of one range:
+//! their union is that of the numbers, coded anew. Build the parts for the capacity of the whole.
+//! The numbers can be listed ([`Golomb::values`]), and two filters of one shape compared, without
+//! any key.
 //!
 //! # Cost
 //!
-//! P + 1 + 1/(e^(2^P/M) − 1) bits per key, and the index. With the 128 keys a chunk that are the default, a million
-//! keys take 8.15 bits each at 1 %, and 9.62 at 0.39 %, where P is 7 (P = 8 would take 9.58 without the index). A
-//! lookup decodes 64 gaps in the mean, with some 40 instructions each (`docs/INSTRUCTIONS.md`). With `chunk=512` the 9.62
-//! bits are 9.55, and four times as many gaps are decoded.
+//! P + 1 + 1/(e^(2^P/M) − 1) bits per key, and the index. With the 128 keys a chunk that are the
+//! default, a million keys take 8.15 bits each at 1 %, and 9.62 at 0.39 %, where P is 7 (P = 8
+//! would take 9.58 without the index). A lookup decodes 64 gaps in the mean, with some 40
+//! instructions each (`docs/INSTRUCTIONS.md`). With `chunk=512` the 9.62 bits are 9.55, and four
+//! times as many gaps are decoded.
 //!
 //! # When to choose it
 //!
-//! For sets that travel or are merged, at any rate. From 0.02 % down, its log₂(1/ε) + 1.6 bits are fewer than the
-//! 1.13·log₂(1/ε) of a binary fuse filter of fitting width. In memory, any table answers in a fraction of the instructions.
+//! For sets that travel or are merged, at any rate. From 0.02 % down, its log₂(1/ε) + 1.6 bits
+//! are fewer than the 1.13·log₂(1/ε) of a binary fuse filter of fitting width. In memory, any
+//! table answers in a fraction of the instructions.
 //!
 //! # Bibliography
 //!
 //! - Golomb, *Run-length encodings*, 1966: the code, and that it is the best for geometric gaps.
-//! - Rice, Plaunt, *Adaptive variable-length coding for efficient compression*, 1971: powers of two.
-//! - Putze, Sanders, Singler, *Cache-, hash- and space-efficient Bloom filters*, 2007: the filter, and its size.
+//! - Rice, Plaunt, *Adaptive variable-length coding for efficient compression*, 1971: powers of
+//!   two.
+//! - Putze, Sanders, Singler, *Cache-, hash- and space-efficient Bloom filters*, 2007: the
+//!   filter, and its size.
 //! - Kiely, *Selecting the Golomb parameter in Rice coding*, 2004: the golden ratio.
 
 use crate::bits::{fastrange, low_mask};
@@ -103,7 +112,8 @@ struct Shape {
     chunks: u64,
 }
 
-/// Where the code of each chunk starts, and where the last ends: a number for each, beside a straight line.
+/// Where the code of each chunk starts, and where the last ends: a number for each, beside a
+/// straight line.
 #[derive(Clone, Debug)]
 struct Index {
     offsets: Packed,
@@ -163,7 +173,8 @@ impl Shape {
         (gap >> self.rice) + 1 + u64::from(self.rice)
     }
 
-    /// The most bits that so many values can take: their gaps together are shorter than the range.
+    /// The most bits that so many values can take: their gaps together are shorter than the
+    /// range.
     fn most_bits(&self, values: u64) -> u128 {
         u128::from(self.range >> self.rice) + u128::from(values) * u128::from(self.rice + 1)
     }
@@ -224,7 +235,8 @@ impl Golomb {
         self.shape.rice
     }
 
-    /// The values of the keys in ascending order, without repeats: the hash of a key, mixed and scaled to the range.
+    /// The values of the keys in ascending order, without repeats: the hash of a key, mixed and
+    /// scaled to the range.
     pub fn values(&self) -> impl Iterator<Item = u64> + Clone + '_ {
         (0..self.shape.chunks).flat_map(move |chunk| self.in_chunk(chunk))
     }
@@ -240,7 +252,8 @@ impl Golomb {
     /// The filter of hashes that are mixed. Sorts them.
     fn of_mixed(config: &Config, chunk: u64, hashes: &mut [u64]) -> Result<Golomb, BuildError> {
         let tally = config.tally(hashes.len() as u64);
-        // Repeats count for nothing, so that parts of one capacity merge whatever they were given.
+        // Repeats count for nothing, so that parts of one capacity merge whatever they were
+        // given.
         let len = dedup(hashes);
         let hashes = &hashes[..len];
         tally.step(1, 2);
@@ -311,8 +324,8 @@ impl Golomb {
     }
 }
 
-/// Hashes mixed where they lie, as values ascend with the mixed hashes, and given back as they were: also where whoever
-/// watches the build panics.
+/// Hashes mixed where they lie, as values ascend with the mixed hashes, and given back as they
+/// were: also where whoever watches the build panics.
 struct Mixed<'a>(&'a mut [u64]);
 
 impl<'a> Mixed<'a> {
@@ -357,8 +370,8 @@ impl<'a> Codes<'a> {
         }
     }
 
-    /// The next gap. There must be bits left for one: then a zero is ahead, be it one of the spare ones, and no read
-    /// goes past the array.
+    /// The next gap. There must be bits left for one: then a zero is ahead, be it one of the
+    /// spare ones, and no read goes past the array.
     #[inline(always)]
     fn gap(&mut self) -> u64 {
         while self.zeros == 0 {
@@ -382,7 +395,8 @@ impl Iterator for Codes<'_> {
         if self.at >= self.end {
             return None;
         }
-        // Sums of a filter that was found sound stay below the range; those of a forged file may be anything.
+        // Sums of a filter that was found sound stay below the range; those of a forged file may
+        // be anything.
         let value = self.next.wrapping_add(self.gap());
         self.next = value.wrapping_add(1);
         Some(value)
@@ -552,8 +566,9 @@ impl Kind for Golomb {
 }
 
 impl Golomb {
-    /// Whether each chunk's codes end where the next begins, and stand for values of that chunk. As there are as many
-    /// as is said, and no more bits than they can take, no quotient was too large to be true.
+    /// Whether each chunk's codes end where the next begins, and stand for values of that chunk.
+    /// As there are as many as is said, and no more bits than they can take, no quotient was too
+    /// large to be true.
     fn is_sound(&self, bits: u64) -> Result<(), DecodeError> {
         let mut count = 0;
         let mut end = 0;
@@ -611,7 +626,8 @@ mod tests {
 
     #[test]
     fn size_and_rate_are_those_of_the_formula() {
-        // spec: P = 8 takes 9.58 bits/key at 2⁻⁸, and 8.116 bits at 1 % with P = 6; the better P = 7 takes 9.54 at 2⁻⁸.
+        // spec: P = 8 takes 9.58 bits/key at 2⁻⁸, and 8.116 bits at 1 % with P = 6; the better P
+        // = 7 takes 9.54 at 2⁻⁸.
         for (fpr, rice, published) in [(1.0 / 256.0, 7, 9.54), (0.01, 6, 8.116), (1e-6, 19, 21.41)]
         {
             let filter = holding(1_000_000, fpr, DEFAULT_CHUNK);
@@ -621,7 +637,8 @@ mod tests {
             let mean = filter.range() as f64 / filter.values as f64;
             let formula = math::golomb_bits_per_key(rice, mean) * share;
             assert_eq!(filter.rice_bits(), rice);
-            // A little less than the formula: a gap counts what it leaves out, and none leads out of its chunk.
+            // A little less than the formula: a gap counts what it leaves out, and none leads out
+            // of its chunk.
             assert!((0.997..1.0).contains(&(code / formula)), "{code} {formula}");
             assert!((code / published - 1.0).abs() < 0.007, "{code} {published}");
             assert!(index < 0.14, "{index}");

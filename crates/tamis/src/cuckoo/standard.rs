@@ -1,4 +1,5 @@
-//! The cuckoo filter: fingerprints in a table, two buckets of four slots for each key, and a way to remove.
+//! The cuckoo filter: fingerprints in a table, two buckets of four slots for each key, and a way
+//! to remove.
 //!
 //! # The idea
 //!
@@ -12,33 +13,37 @@
 //!              └──────┴──────┴──────┴──────┘      4·f bits a bucket, packed without gaps
 //! ```
 //!
-//! A key is present when its fingerprint stands in one of its two buckets. Because the second bucket is computed from
-//! the first and the fingerprint alone, a stored fingerprint can be moved to its other bucket to make room: the cuckoo's
-//! way of nesting. With four slots a bucket the table fills to 95 % and more.
+//! A key is present when its fingerprint stands in one of its two buckets. Because the second
+//! bucket is computed from the first and the fingerprint alone, a stored fingerprint can be moved
+//! to its other bucket to make room: the cuckoo's way of nesting. With four slots a bucket the
+//! table fills to 95 % and more.
 //!
 //! # The other bucket
 //!
-//! Most cuckoo filters take i₂ = i₁ ⊕ H(fingerprint) and so need a power of two of buckets, up to twice the memory asked
-//! for. Here the number of buckets B is any even one: each fingerprint has an odd number t < B, and i₁ + i₂ ≡ t modulo B.
-//! That is its own inverse, and as t is odd and B even, the two buckets always differ.
+//! Most cuckoo filters take i₂ = i₁ ⊕ H(fingerprint) and so need a power of two of buckets, up to
+//! twice the memory asked for. Here the number of buckets B is any even one: each fingerprint has
+//! an odd number t < B, and i₁ + i₂ ≡ t modulo B. That is its own inverse, and as t is odd and B
+//! even, the two buckets always differ.
 //!
 //! # Insert
 //!
-//! If neither bucket has a free slot, a breadth-first search looks for the shortest chain of moves that ends in one. The
-//! search only reads; the moves are made once the chain is known, from its end. So an insertion that fails has changed
-//! nothing, no key is ever in flight, there is no random walk to undo and no stash to consult, and the outcome is the
-//! same on every run.
+//! If neither bucket has a free slot, a breadth-first search looks for the shortest chain of
+//! moves that ends in one. The search only reads; the moves are made once the chain is known,
+//! from its end. So an insertion that fails has changed nothing, no key is ever in flight, there
+//! is no random walk to undo and no stash to consult, and the outcome is the same on every run.
 //!
 //! # Limits
 //!
-//! Two buckets have eight slots: the ninth copy of a key, or of keys with the same fingerprint and buckets, is refused
-//! as [`FullKind::Duplicates`]. Removing a key that was never inserted may remove another's fingerprint.
+//! Two buckets have eight slots: the ninth copy of a key, or of keys with the same fingerprint
+//! and buckets, is refused as [`FullKind::Duplicates`]. Removing a key that was never inserted
+//! may remove another's fingerprint.
 //!
 //! # Cost
 //!
-//! f/0.95 bits per key for a rate of about 8·0.95/2^f: 10.53 bits at 0.74 %, 12.63 at 0.19 %. The fingerprint is a whole
-//! number of bits, so the rate you get is the next below the one you ask for. A lookup reads two lines. Against the
-//! Bloom filter it saves space only below 0.42 %, whatever is often said; what it adds is removal.
+//! f/0.95 bits per key for a rate of about 8·0.95/2^f: 10.53 bits at 0.74 %, 12.63 at 0.19 %. The
+//! fingerprint is a whole number of bits, so the rate you get is the next below the one you ask
+//! for. A lookup reads two lines. Against the Bloom filter it saves space only below 0.42 %,
+//! whatever is often said; what it adds is removal.
 //!
 //! # When to choose it
 //!
@@ -47,11 +52,12 @@
 //!
 //! # Bibliography
 //!
-//! - Fan, Andersen, Kaminsky, Mitzenmacher, *Cuckoo filter: practically better than Bloom*, 2014: partial-key cuckoo
-//!   hashing, and how full it gets.
-//! - Breslow, Jayasena, *Morton filters*, 2018: an alternate bucket for tables that are not a power of two.
-//! - Dietzfelbinger, Weidling, *Balanced allocation and dictionaries with tightly packed constant size bins*, 2007:
-//!   buckets of several slots, and breadth-first insertion.
+//! - Fan, Andersen, Kaminsky, Mitzenmacher, *Cuckoo filter: practically better than Bloom*, 2014:
+//!   partial-key cuckoo hashing, and how full it gets.
+//! - Breslow, Jayasena, *Morton filters*, 2018: an alternate bucket for tables that are not a
+//!   power of two.
+//! - Dietzfelbinger, Weidling, *Balanced allocation and dictionaries with tightly packed constant
+//!   size bins*, 2007: buckets of several slots, and breadth-first insertion.
 
 use crate::bits::{fastrange, low_mask};
 use crate::config::{Config, Param};
@@ -89,7 +95,8 @@ pub struct Cuckoo {
 const WAYS: u64 = 4;
 /// Copies of one fingerprint that its two buckets hold.
 const MOST_COPIES: u64 = 2 * WAYS;
-/// Widths of a fingerprint. Below 4 a table cannot be filled; above 32 no rate that a 64-bit hash can promise needs it.
+/// Widths of a fingerprint. Below 4 a table cannot be filled; above 32 no rate that a 64-bit hash
+/// can promise needs it.
 const BITS: std::ops::RangeInclusive<u64> = 4..=32;
 /// Buckets that the rate is counted from.
 const COUNTED: u64 = 1 << 18;
@@ -107,8 +114,8 @@ impl Cuckoo {
         self.table.width()
     }
 
-    /// Slots of the table; the filter is sized to hold its capacity in 95 % of them, in fewer where the table is small
-    /// or the fingerprint shorter than 8 bits.
+    /// Slots of the table; the filter is sized to hold its capacity in 95 % of them, in fewer
+    /// where the table is small or the fingerprint shorter than 8 bits.
     pub fn slots(&self) -> u64 {
         self.buckets * WAYS
     }
@@ -179,8 +186,9 @@ impl Cuckoo {
 
     /// Puts a fingerprint into a bucket, if that has a free slot.
     ///
-    /// Where a bucket is a word, that is written: its place is known before the bucket has been read, so that the processor
-    /// need not wait for it to see whether the next insertions read what this one writes.
+    /// Where a bucket is a word, that is written: its place is known before the bucket has been
+    /// read, so that the processor need not wait for it to see whether the next insertions read
+    /// what this one writes.
     #[inline(always)]
     fn put(&mut self, bucket: u64, fingerprint: u64) -> bool {
         let bits = self.bits();
@@ -200,7 +208,8 @@ impl Cuckoo {
     /// Frees a slot in one of two full buckets, or says why not, having changed nothing.
     #[cold]
     fn make_room(&mut self, bucket: u64, other: u64, fingerprint: u64) -> Result<u64, Full> {
-        // Up to two moves find room nearly always; the wide search is for the last keys of a full table.
+        // Up to two moves find room nearly always; the wide search is for the last keys of a full
+        // table.
         if let Some(slot) = self.search::<NEAR>([bucket, other]) {
             return Ok(slot);
         }
@@ -211,12 +220,12 @@ impl Cuckoo {
         slot.ok_or(Full::new(FullKind::Capacity, self.len))
     }
 
-    /// Searches breadth-first for the shortest chain of moves that frees a slot in one of the roots, looking at up to N
-    /// buckets, and makes those moves.
+    /// Searches breadth-first for the shortest chain of moves that frees a slot in one of the
+    /// roots, looking at up to N buckets, and makes those moves.
     ///
-    /// The tree is laid out as a heap: from node k, the fingerprint in slot s moves to the bucket of node 4k + 2 + s.
-    /// The shortest chain never passes through a bucket twice (the part between the two visits could be left out), so
-    /// its moves do not disturb one another.
+    /// The tree is laid out as a heap: from node k, the fingerprint in slot s moves to the bucket
+    /// of node 4k + 2 + s. The shortest chain never passes through a bucket twice (the part
+    /// between the two visits could be left out), so its moves do not disturb one another.
     fn search<const N: usize>(&mut self, roots: [u64; 2]) -> Option<u64> {
         let mut nodes = [0; N];
         nodes[..2].copy_from_slice(&roots);
@@ -245,7 +254,8 @@ impl Cuckoo {
 const NEAR: usize = 2 + 8 + 32;
 const FAR: usize = NEAR + 128 + 512 + 2048;
 
-/// The other bucket that a fingerprint may stand in: `bucket` plus it is `t` modulo the number of buckets.
+/// The other bucket that a fingerprint may stand in: `bucket` plus it is `t` modulo the number of
+/// buckets.
 #[inline(always)]
 fn alternate(bucket: u64, fingerprint: u64, buckets: u64) -> u64 {
     let spread = fingerprint.wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -257,16 +267,19 @@ fn alternate(bucket: u64, fingerprint: u64, buckets: u64) -> u64 {
     }
 }
 
-/// The most buckets for fingerprints of a width: a hash of 64 bits must give both, with 8 bits to spare.
+/// The most buckets for fingerprints of a width: a hash of 64 bits must give both, with 8 bits to
+/// spare.
 fn most_buckets(bits: u32) -> u64 {
     1 << (56 - bits)
 }
 
-/// The load to which a table is filled without fear of a refusal: 95 %, and less where fingerprints are few.
+/// The load to which a table is filled without fear of a refusal: 95 %, and less where
+/// fingerprints are few.
 ///
-/// A fingerprint leads to one of 2^bits − 1 other buckets. When these are few for the size of the table, moves run in
-/// circles. Loads at the first refusal, the worst of several tables of 2²⁰ buckets: 0.79 with 4 bits, 0.90 with 5, 0.93
-/// with 6, 0.948 with 7, 0.959 with 8, 0.964 with 9, 0.971 with 12; about 0.005 less for every four times the buckets.
+/// A fingerprint leads to one of 2^bits − 1 other buckets. When these are few for the size of the
+/// table, moves run in circles. Loads at the first refusal, the worst of several tables of 2²⁰
+/// buckets: 0.79 with 4 bits, 0.90 with 5, 0.93 with 6, 0.948 with 7, 0.959 with 8, 0.964 with 9,
+/// 0.971 with 12; about 0.005 less for every four times the buckets.
 fn safe_load(keys: u64, bits: u32) -> f64 {
     let at_a_million_buckets = match bits {
         ..=4 => 0.74,
@@ -280,7 +293,8 @@ fn safe_load(keys: u64, bits: u32) -> f64 {
     (at_a_million_buckets - 0.0025 * doublings.max(0.0)).min(0.95)
 }
 
-/// Buckets for a number of keys: enough that all of them fit, almost surely (see the test of small filters).
+/// Buckets for a number of keys: enough that all of them fit, almost surely (see the test of
+/// small filters).
 fn buckets_for(keys: u64, bits: u32) -> f64 {
     let load = safe_load(keys, bits);
     let keys = keys as f64;
@@ -304,11 +318,11 @@ impl Reader<'_> {
         (bucket, 1 + fastrange(rest, low_mask(self.table.width())).0)
     }
 
-    /// A word that is not 0 when the bucket holds the fingerprint, and whose lowest set bit lies in the first slot that
-    /// does.
+    /// A word that is not 0 when the bucket holds the fingerprint, and whose lowest set bit lies
+    /// in the first slot that does.
     ///
-    /// Subtracting 1 from every slot of (bucket ⊕ fingerprint) borrows through the top bit of a slot that was 0; a slot
-    /// above a 0 may be marked wrongly, the lowest never.
+    /// Subtracting 1 from every slot of (bucket ⊕ fingerprint) borrows through the top bit of a
+    /// slot that was 0; a slot above a 0 may be marked wrongly, the lowest never.
     #[inline(always)]
     fn matches(self, bucket: u64, fingerprint: u64) -> u64 {
         let f = self.table.width();
@@ -369,8 +383,9 @@ impl Filter for Cuckoo {
         self.table.size_in_bytes()
     }
 
-    /// The share of pairs of bucket and fingerprint that are answered yes, counted: exact for what the table holds, copies
-    /// and all. Of a large table a part is counted, to find how many fingerprints stand more than once in their buckets.
+    /// The share of pairs of bucket and fingerprint that are answered yes, counted: exact for
+    /// what the table holds, copies and all. Of a large table a part is counted, to find how many
+    /// fingerprints stand more than once in their buckets.
     fn fpr(&self) -> f64 {
         let step = self.buckets.div_ceil(COUNTED) as usize;
         let (mut yes, mut held) = (0u64, 0u64);
@@ -384,7 +399,8 @@ impl Filter for Cuckoo {
                 if self.find(bucket, fingerprint) != Some(slot) {
                     continue;
                 }
-                // A fingerprint answers for both its buckets; one that stands in both is counted from either.
+                // A fingerprint answers for both its buckets; one that stands in both is counted
+                // from either.
                 let other = self.alternate(bucket, fingerprint);
                 yes += 2 - u64::from(self.matches(other, fingerprint) != 0);
             }
@@ -683,7 +699,8 @@ mod tests {
 
     #[test]
     fn high_rates_used_to_make_tables_that_could_not_be_filled() {
-        // A rate of 50 % takes 4 bits; filled to 95 % such tables refused keys from 83 % of their capacity on.
+        // A rate of 50 % takes 4 bits; filled to 95 % such tables refused keys from 83 % of their
+        // capacity on.
         for bits in 4..=9 {
             for (keys, sets) in [(1000, 200), (20_000, 20), (1_000_000, 2)] {
                 for set in 0..sets {

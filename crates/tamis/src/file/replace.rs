@@ -1,4 +1,5 @@
-//! Replacing a file so that a reader sees the old one or the new one, whole, whatever happens in between.
+//! Replacing a file so that a reader sees the old one or the new one, whole, whatever happens in
+//! between.
 
 use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher, RandomState};
@@ -8,12 +9,14 @@ use std::path::{Path, PathBuf};
 /// How much is written at a time.
 const PIECE: usize = 1 << 20;
 
-/// Writes a temporary file beside `path`, syncs it, renames it over `path`, and syncs the directory.
+/// Writes a temporary file beside `path`, syncs it, renames it over `path`, and syncs the
+/// directory.
 ///
-/// A link is followed, so that the file it names is replaced and the link stays. An existing file's permissions are
-/// kept; a new file is for its owner alone where it is `private`. On an error before the rename the temporary file is
-/// removed and `path` is as it was; if only the last sync fails, the new file is there but may not survive a power cut. A
-/// failed sync is never tried again.
+/// A link is followed, so that the file it names is replaced and the link stays. An existing
+/// file's permissions are kept; a new file is for its owner alone where it is `private`. On an
+/// error before the rename the temporary file is removed and `path` is as it was; if only the
+/// last sync fails, the new file is there but may not survive a power cut. A failed sync is never
+/// tried again.
 pub(super) fn replace(
     path: &Path,
     private: bool,
@@ -46,7 +49,8 @@ pub(super) fn replace(
     directory.sync()
 }
 
-/// Replaces a file by these bytes, as a filter's is replaced. For the program, which writes other files too.
+/// Replaces a file by these bytes, as a filter's is replaced. For the program, which writes other
+/// files too.
 #[doc(hidden)]
 pub fn replace_file(path: impl AsRef<Path>, bytes: &[u8]) -> io::Result<()> {
     replace(path.as_ref(), false, |out| out.write_all(bytes))
@@ -127,7 +131,8 @@ impl Directory {
 struct Temp(Option<PathBuf>);
 
 impl Temp {
-    /// Its name is random: a file left behind by a process that was killed is never in the way of another.
+    /// Its name is random: a file left behind by a process that was killed is never in the way of
+    /// another.
     fn create(target: &Path, private: bool) -> io::Result<(Temp, File)> {
         if target.file_name().is_none() {
             return Err(io::Error::new(
@@ -170,7 +175,8 @@ fn random() -> u64 {
 impl Drop for Temp {
     fn drop(&mut self) {
         if let Some(temp) = &self.0 {
-            // Nothing more can be done where even this fails; the error that led here is the one to report.
+            // Nothing more can be done where even this fails; the error that led here is the one
+            // to report.
             let _ = fs::remove_file(temp);
         }
     }

@@ -1,4 +1,5 @@
-//! The compacting filter: keys go into a table that can be read back, and full tables become static filters.
+//! The compacting filter: keys go into a table that can be read back, and full tables become
+//! static filters.
 //!
 //! # The idea
 //!
@@ -12,32 +13,36 @@
 //!   sealing: every F is read back, and a binary fuse filter with w bits a slot is built on mix64(F + φ·number)
 //! ```
 //!
-//! A static filter is the smallest there is, but it must know all its keys. A table of fingerprints takes keys one by
-//! one, and it can tell what it holds: not the keys, but a number F for each, which is the leading part of its hash. That
-//! is enough, as any lookup can make the same number of its own hash. So keys go into a table, here a
-//! [`RankIndexed`]; when it is full, a static filter is made of its numbers and a table for twice the keys is begun. A
-//! lookup reduces the hash to the F of each part and asks the active part, then the runs from the newest on.
+//! A static filter is the smallest there is, but it must know all its keys. A table of
+//! fingerprints takes keys one by one, and it can tell what it holds: not the keys, but a number
+//! F for each, which is the leading part of its hash. That is enough, as any lookup can make the
+//! same number of its own hash. So keys go into a table, here a [`RankIndexed`]; when it is full,
+//! a static filter is made of its numbers and a table for twice the keys is begun. A lookup
+//! reduces the hash to the F of each part and asks the active part, then the runs from the newest
+//! on.
 //!
-//! A run cannot be read back, so runs are never united. They double in size, and there are few: 17 growths make 131 072
-//! times the first capacity. There are 30 runs at most.
+//! A run cannot be read back, so runs are never united. They double in size, and there are few:
+//! 17 growths make 131 072 times the first capacity. There are 30 runs at most.
 //!
 //! # The rate
 //!
-//! Slice i, active or sealed, has the share ε·0.15·0.85ⁱ of the rate asked for, and the shares sum to ε, however many
-//! slices follow. A run errs where the F of an absent key is that of a member, 2⁻ʳ, or where its w bits agree, 2⁻ʷ; both
-//! are within the share (`math::compacting_widths`). The active part errs in the first way only. At 1 % the first slice
-//! has r = 11 and w = 10, the tenth r = 14 and w = 12.
+//! Slice i, active or sealed, has the share ε·0.15·0.85ⁱ of the rate asked for, and the shares
+//! sum to ε, however many slices follow. A run errs where the F of an absent key is that of a
+//! member, 2⁻ʳ, or where its w bits agree, 2⁻ʷ; both are within the share
+//! (`math::compacting_widths`). The active part errs in the first way only. At 1 % the first
+//! slice has r = 11 and w = 10, the tenth r = 14 and w = 12.
 //!
 //! # Insert
 //!
-//! A hash that the filter contains already is counted and not stored: the answer to it can never change. Others go to
-//! the active part, at the cost of its insertion and of a lookup in every run. Sealing takes time and, for a moment,
-//! 30 bytes for each key sealed, beside both tables; where memory is refused, the insertion is, and nothing has changed.
+//! A hash that the filter contains already is counted and not stored: the answer to it can never
+//! change. Others go to the active part, at the cost of its insertion and of a lookup in every
+//! run. Sealing takes time and, for a moment, 30 bytes for each key sealed, beside both tables;
+//! where memory is refused, the insertion is, and nothing has changed.
 //!
 //! # Cost
 //!
-//! Bits per key at 1 %, measured with a first capacity of 1000 after nine growths, against one Bloom filter sized in
-//! advance, and [`Scalable`](crate::Scalable):
+//! Bits per key at 1 %, measured with a first capacity of 1000 after nine growths, against one
+//! Bloom filter sized in advance, and [`Scalable`](crate::Scalable):
 //!
 //! | | runs alone | active part full | just after a growth |
 //! |---|---|---|---|
@@ -45,40 +50,47 @@
 //! | `scalable` | | 16.24 | 33 |
 //! | `bloom` | | 9.59 | |
 //!
-//! The runs hold as many keys as the active part has room for. The active part costs 1.09·(r + 1) + 1.25 bits a slot
-//! whether it is in use or not: that is what is paid for not knowing the number of keys.
+//! The runs hold as many keys as the active part has room for. The active part costs 1.09·(r + 1)
+//! + 1.25 bits a slot whether it is in use or not: that is what is paid for not knowing the
+//! number of keys.
 //!
 //! # What folding promised
 //!
-//! The fuzzy-folded filter ([`Folded`](crate::Folded)) is said to hold 1.9 times the keys of a Bloom filter in the same
-//! bits, by compacting what is full. It cannot: n keys at the rate ε need n·log₂(1/ε) bits in any filter, and an optimal
-//! Bloom filter takes 1.4427 times that, so 1.4427 times the keys is the limit. The bits for 1.9 times the keys at 1 %
-//! allow for 3.03 % at best, 0.01^(1.4427/1.9). What nears the limit is a static filter made of fingerprints that were
-//! kept, as here. Were the final size known, 7/8 of the keys sealed and the rest in an active part without slack, 7.85
-//! bits per key would do at 1 %: 1.22 times the keys.
+//! The fuzzy-folded filter ([`Folded`](crate::Folded)) is said to hold 1.9 times the keys of a
+//! Bloom filter in the same bits, by compacting what is full. It cannot: n keys at the rate ε
+//! need n·log₂(1/ε) bits in any filter, and an optimal Bloom filter takes 1.4427 times that, so
+//! 1.4427 times the keys is the limit. The bits for 1.9 times the keys at 1 % allow for 3.03 % at
+//! best, 0.01^(1.4427/1.9). What nears the limit is a static filter made of fingerprints that
+//! were kept, as here. Were the final size known, 7/8 of the keys sealed and the rest in an
+//! active part without slack, 7.85 bits per key would do at 1 %: 1.22 times the keys.
 //!
-//! This filter does not know the final size and does not come near: 15.37 bits are 0.62 times the keys of a Bloom filter
-//! that was sized in advance. Half of the keys are in the active part; each slice has a smaller share of the rate than
-//! the one before; and F must be a bit or two longer than the share of the active part alone would ask for. Against the
-//! list of Bloom filters, which does not know the size either, it saves 5 %, and 19 % on what is sealed.
+//! This filter does not know the final size and does not come near: 15.37 bits are 0.62 times the
+//! keys of a Bloom filter that was sized in advance. Half of the keys are in the active part;
+//! each slice has a smaller share of the rate than the one before; and F must be a bit or two
+//! longer than the share of the active part alone would ask for. Against the list of Bloom
+//! filters, which does not know the size either, it saves 5 %, and 19 % on what is sealed.
 //!
 //! # When to choose it
 //!
-//! When the number of keys is not known, and [`Scalable`](crate::Scalable) is too large; or when keys repeat, which
-//! takes no room here. A lookup reads four lines a run where `scalable` reads two a slice, and an insertion moves
-//! kilobytes. There is no removal and no merging: a run does not tell what it holds. Whoever can choose hashes can put
-//! them all into one chain, and have the filter grow for little: where strangers send the keys, hash them under a
+//! When the number of keys is not known, and [`Scalable`](crate::Scalable) is too large; or when
+//! keys repeat, which takes no room here. A lookup reads four lines a run where `scalable` reads
+//! two a slice, and an insertion moves kilobytes. There is no removal and no merging: a run does
+//! not tell what it holds. Whoever can choose hashes can put them all into one chain, and have
+//! the filter grow for little: where strangers send the keys, hash them under a
 //! [secret](crate::Hashing::secret).
 //!
 //! # Bibliography
 //!
-//! - Singh, Garg, Kaur, Batra, Kumar, Choo, *Fuzzy-folded Bloom filter-as-a-service for big data storage in the cloud*,
-//!   2019: full filters are compacted as others fill. How is this library's own.
+//! - Singh, Garg, Kaur, Batra, Kumar, Choo, *Fuzzy-folded Bloom filter-as-a-service for big data
+//!   storage in the cloud*, 2019: full filters are compacted as others fill. How is this
+//!   library's own.
 //! - Hua, Zhao, Lin, Xu, *Rank-indexed hashing*, 2008: the active part.
 //! - Graf, Lemire, *Binary fuse filters: fast and smaller than xor filters*, 2022: the runs.
-//! - O'Neil, Cheng, Gawlick, O'Neil, *The log-structured merge-tree*, 1996: an active part that is sealed when full.
+//! - O'Neil, Cheng, Gawlick, O'Neil, *The log-structured merge-tree*, 1996: an active part that
+//!   is sealed when full.
 //! - Almeida, Baquero, Preguiça, Hutchison, *Scalable Bloom filters*, 2007: geometric shares.
-//! - Carter, Floyd, Gill, Markowsky, Wegman, *Exact and approximate membership testers*, 1978: the bound.
+//! - Carter, Floyd, Gill, Markowsky, Wegman, *Exact and approximate membership testers*, 1978:
+//!   the bound.
 
 use crate::bits::mix64;
 use crate::buf::Buf;
@@ -146,8 +158,8 @@ fn widths(fpr: f64, number: usize) -> Option<(u32, u32)> {
     math::compacting_widths(share)
 }
 
-/// The hash that the filter of a run has for a whole fingerprint. Runs have their own, so that what one takes for a
-/// member is no likelier to fool the next.
+/// The hash that the filter of a run has for a whole fingerprint. Runs have their own, so that
+/// what one takes for a member is no likelier to fool the next.
 #[inline(always)]
 fn salted(whole: u64, number: u64) -> u64 {
     mix64(whole.wrapping_add(number.wrapping_mul(0x9E37_79B9_7F4A_7C15)))
@@ -282,7 +294,8 @@ impl Kind for Compacting {
         let (bits, _) = widths(fpr, 0).ok_or(BuildErrorKind::Unreachable {
             kind: Compacting::INFO.name,
             fpr,
-            // Two errors of 32 bits each are the least share, of which the first slice has 0.15 times the whole.
+            // Two errors of 32 bits each are the least share, of which the first slice has 0.15
+            // times the whole.
             least: 2.0 * math::fingerprint_fpr(32) / (1.0 - RATIO),
         })?;
         let mut filter = Compacting {
@@ -341,7 +354,8 @@ impl Kind for Compacting {
                 return Err(DecodeError::invalid("a run's chains", chains, expected));
             }
             let filter = Narrow::decode(input, filter)?;
-            // Not more than 2⁵⁶, as many as there are whole fingerprints, so that the sum is no surprise either.
+            // Not more than 2⁵⁶, as many as there are whole fingerprints, so that the sum is no
+            // surprise either.
             if filter.len() > chains << bits {
                 let expected = format!("at most {}", chains << bits);
                 return Err(DecodeError::invalid("a run's keys", filter.len(), expected));
@@ -415,7 +429,8 @@ mod tests {
                 keys += 1;
             }
         };
-        // Nine sealed, and the tenth full: keys that some part takes for members already are in none.
+        // Nine sealed, and the tenth full: keys that some part takes for members already are in
+        // none.
         put(&mut filter, &|f| f.runs() == 9);
         let runs = filter.runs.iter().map(|run| run.filter.size_in_bytes());
         let runs = bits_per_key(&filter, runs.sum());

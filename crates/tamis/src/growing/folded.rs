@@ -1,4 +1,5 @@
-//! The fuzzy-folded Bloom filter, with every bit counted: pairs of filters that are folded into one array as they fill.
+//! The fuzzy-folded Bloom filter, with every bit counted: pairs of filters that are folded into
+//! one array as they fill.
 //!
 //! # The idea
 //!
@@ -8,61 +9,72 @@
 //!   level 2   s/4 buckets           AB AB                          A takes the insertions, then B
 //! ```
 //!
-//! Two Bloom filters A and B of s bits are filled one after the other, each until it is half full. Then they are *folded*:
-//! laid over one another into s buckets with the states none, A, B, both. Two filters of half the size follow, and so on.
-//! Here A and B lie interleaved from the start, so a fold moves nothing; it only begins the next level.
+//! Two Bloom filters A and B of s bits are filled one after the other, each until it is half
+//! full. Then they are *folded*: laid over one another into s buckets with the states none, A, B,
+//! both. Two filters of half the size follow, and so on. Here A and B lie interleaved from the
+//! start, so a fold moves nothing; it only begins the next level.
 //!
 //! # Query and insert
 //!
-//! A key has k places in level 0; its places in level j are those shifted right by j. A lookup combines the k buckets of
-//! a level by *and*: what is left names the sides that have all of the bits. The newest level is asked first, so there are
-//! k(f + 1) probes at most after f folds; the published scheme, with its two open filters apart, needs k(f + 2). An
-//! insertion sets one bit in each of its k buckets of the newest level.
+//! A key has k places in level 0; its places in level j are those shifted right by j. A lookup
+//! combines the k buckets of a level by *and*: what is left names the sides that have all of the
+//! bits. The newest level is asked first, so there are k(f + 1) probes at most after f folds; the
+//! published scheme, with its two open filters apart, needs k(f + 2). An insertion sets one bit
+//! in each of its k buckets of the newest level.
 //!
 //! # Cost, and a claim that cannot hold
 //!
-//! The paper's abstract says that folding does not raise the error, that 1.9 times the keys of a "space-optimised" Bloom
-//! filter fit at the same rate, in half the space. Count what is stored. After f folds all levels together have
-//! 2 − 2⁻ᶠ times the buckets of the first, and hold 2 − 2⁻ᶠ times its keys: 1.875 at f = 3. The factor 1.9 is this one,
-//! of keys for each bucket *of the first level*. A bucket that keeps A and B apart has four states, and when both are
-//! half full all four are equally likely: two bits, without redundancy. So the bits grow by the very factor by which the
-//! keys do, and nothing is gained. A fold into one bit (A *or* B) does save half; its fill is ¾ and its rate ¾ᵏ instead of
-//! ½ᵏ: 35.9 % for all levels at k = 7 and f = 3 (`math::or_folded_fpr`) where two bits give 6.08 %
-//! (`math::folded_fpr`).
+//! The paper's abstract says that folding does not raise the error, that 1.9 times the keys of a
+//! "space-optimised" Bloom filter fit at the same rate, in half the space. Count what is stored.
+//! After f folds all levels together have 2 − 2⁻ᶠ times the buckets of the first, and hold 2 −
+//! 2⁻ᶠ times its keys: 1.875 at f = 3. The factor 1.9 is this one, of keys for each bucket *of
+//! the first level*. A bucket that keeps A and B apart has four states, and when both are half
+//! full all four are equally likely: two bits, without redundancy. So the bits grow by the very
+//! factor by which the keys do, and nothing is gained. A fold into one bit (A *or* B) does save
+//! half; its fill is ¾ and its rate ¾ᵏ instead of ½ᵏ: 35.9 % for all levels at k = 7 and f = 3
+//! (`math::or_folded_fpr`) where two bits give 6.08 % (`math::folded_fpr`).
 //!
-//! No other encoding can do better, because no filter can: n keys at rate ε need n·log₂(1/ε) bits. The best Bloom filter
-//! has 1.4427 times that, so in its bits any design at all holds at most 1.4427 times its keys at the same rate. At 1 %
-//! it has 9.585 bits for a key; 1.9 keys in them leave 5.04 bits each, and 2^−5.04 = 3.03 % is the least rate that is
-//! possible. `size_by_formula` in the conformance suite holds every kind to this bound, by its own bits and by its
-//! measured rate.
+//! No other encoding can do better, because no filter can: n keys at rate ε need n·log₂(1/ε)
+//! bits. The best Bloom filter has 1.4427 times that, so in its bits any design at all holds at
+//! most 1.4427 times its keys at the same rate. At 1 % it has 9.585 bits for a key; 1.9 keys in
+//! them leave 5.04 bits each, and 2^−5.04 = 3.03 % is the least rate that is possible.
+//! `size_by_formula` in the conformance suite holds every kind to this bound, by its own bits and
+//! by its measured rate.
 //!
-//! Each of the 2f + 2 sides errs by itself, so for a rate ε all together every one gets 1 − (1 − ε)^(1/(2f+2)): 13.90 bits
-//! per key at 1 % and f = 3 (`math::folded_bits_per_key`), against 9.59 of one Bloom filter that is sized in advance.
+//! Each of the 2f + 2 sides errs by itself, so for a rate ε all together every one gets 1 − (1 −
+//! ε)^(1/(2f+2)): 13.90 bits per key at 1 % and f = 3 (`math::folded_bits_per_key`), against 9.59
+//! of one Bloom filter that is sized in advance.
 //!
 //! # What would come nearest to the claim
 //!
-//! A *compacting* filter: keys go into a table that can be listed, and when it is full its fingerprints are built into a
-//! static filter, a *run*, of 1.075 log₂(1/ε) bits per key ([`BinaryFuse8`](crate::BinaryFuse8) of arity 4, at any width). With 0.6
-//! of the error for a run of ⅞ of the keys, and the rest in a quotient table at load 0.95, it takes 8.27 bits per key at
-//! 1 %: 1.16 times the keys of a Bloom filter. But a run cannot be listed, so it cannot be merged with another, and ⅞ of
-//! the keys are in one run only if the table once held them all, at 10.62 bits each. Runs of ½, ¼ and ⅛ of the keys, each
-//! with its share of the error, come to 9.57 bits: at 1 % nothing is gained (at 2⁻¹⁶ 19.60 for 23.08 of Bloom). It is not
-//! here because the table is not: it must give fingerprints back that are long enough to build on, log₂ n + log₂(4/ε)
-//! bits, 29 for a million keys at 1 %. Only one that keeps the first log₂ n of them in a slot's number can afford that.
+//! A *compacting* filter: keys go into a table that can be listed, and when it is full its
+//! fingerprints are built into a static filter, a *run*, of 1.075 log₂(1/ε) bits per key
+//! ([`BinaryFuse8`](crate::BinaryFuse8) of arity 4, at any width). With 0.6 of the error for a
+//! run of ⅞ of the keys, and the rest in a quotient table at load 0.95, it takes 8.27 bits per
+//! key at 1 %: 1.16 times the keys of a Bloom filter. But a run cannot be listed, so it cannot be
+//! merged with another, and ⅞ of the keys are in one run only if the table once held them all, at
+//! 10.62 bits each. Runs of ½, ¼ and ⅛ of the keys, each with its share of the error, come to
+//! 9.57 bits: at 1 % nothing is gained (at 2⁻¹⁶ 19.60 for 23.08 of Bloom). It is not here because
+//! the table is not: it must give fingerprints back that are long enough to build on, log₂ n +
+//! log₂(4/ε) bits, 29 for a million keys at 1 %. Only one that keeps the first log₂ n of them in
+//! a slot's number can afford that.
 //!
 //! # When to choose it
 //!
-//! To compare it. Its one merit is that memory is taken in steps that halve, so that a filter filled to a quarter has
-//! taken half of it; [`Scalable`](crate::Scalable) grows without a limit, and [`Bloom`](crate::Bloom) is smaller.
+//! To compare it. Its one merit is that memory is taken in steps that halve, so that a filter
+//! filled to a quarter has taken half of it; [`Scalable`](crate::Scalable) grows without a limit,
+//! and [`Bloom`](crate::Bloom) is smaller.
 //!
-//! It does not merge. Side united with side, each would hold up to twice its keys, and every side errs by itself: two
-//! filters that are half full would err at 9.6 % where 1 % was asked for.
+//! It does not merge. Side united with side, each would hold up to twice its keys, and every side
+//! errs by itself: two filters that are half full would err at 9.6 % where 1 % was asked for.
 //!
 //! # Bibliography
 //!
-//! - Singh, Garg, Kaur, Batra, Kumar, Choo, *Fuzzy-folded Bloom filter-as-a-service for big data storage in the cloud*,
-//!   2019: the procedure. How a bucket is encoded is not public; the two bits are ours.
-//! - Carter, Floyd, Gill, Markowsky, Wegman, *Exact and approximate membership testers*, 1978: the bound.
+//! - Singh, Garg, Kaur, Batra, Kumar, Choo, *Fuzzy-folded Bloom filter-as-a-service for big data
+//!   storage in the cloud*, 2019: the procedure. How a bucket is encoded is not public; the two
+//!   bits are ours.
+//! - Carter, Floyd, Gill, Markowsky, Wegman, *Exact and approximate membership testers*, 1978:
+//!   the bound.
 
 use crate::bloom::positions;
 use crate::buf::Buf;
@@ -72,7 +84,8 @@ use crate::filter::{Filter, Insert, Kind};
 use crate::format::{Decoder, Encoder};
 use crate::{math, simd};
 
-/// A Bloom filter that folds pairs of filters into levels as it fills, up to a set number. Insert.
+/// A Bloom filter that folds pairs of filters into levels as it fills, up to a set number.
+/// Insert.
 ///
 /// ```
 /// use tamis::{Config, Filter, Folded, Keyed};
@@ -119,7 +132,8 @@ const LEAST_BITS: u64 = 4096;
 const PER_WORD: u64 = 32;
 
 impl Shape {
-    /// The smallest filter for so many keys with as many of the folds as leave no level too small.
+    /// The smallest filter for so many keys with as many of the folds as leave no level too
+    /// small.
     fn new(keys: u64, fpr: f64, k: Option<u32>, most_folds: u32) -> Option<Shape> {
         let sized = |folds: u32| {
             let side_fpr = math::share_of_fpr(fpr, 2 * folds + 2);
@@ -392,7 +406,8 @@ mod tests {
 
     #[test]
     fn three_folds_have_the_rate_and_the_bits_of_the_formula() {
-        // Acceptance A15: k = 7 and 3 folds, full: 6.08 % and 10.10 real bits per key, at most k(f + 2) probes.
+        // Acceptance A15: k = 7 and 3 folds, full: 6.08 % and 10.10 real bits per key, at most
+        // k(f + 2) probes.
         let n = 300_000;
         let config = Config::new(n).fpr(math::folded_fpr(7, 3));
         let mut filter = Folded::build(&config, &mut []).unwrap();
@@ -470,7 +485,8 @@ mod tests {
         close(math::folded_bits_per_key(0.01, 3), 13.90);
         close(math::bloom_bits_per_key(0.01) / 1.9, 5.04);
         close(2f64.powf(-math::bloom_bits_per_key(0.01) / 1.9), 0.0303);
-        // The compacting filter: a table of quotients, and runs whose shares of the error go by their keys.
+        // The compacting filter: a table of quotients, and runs whose shares of the error go by
+        // their keys.
         let bits = |fpr: f64| math::lower_bound_bits_per_key(fpr);
         let table = |fpr: f64| (bits(0.4 * fpr) + 2.125) / 0.95;
         let whole = |fpr: f64, runs: &[f64]| {

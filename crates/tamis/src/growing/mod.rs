@@ -1,7 +1,7 @@
 //! Filters that outgrow their capacity at the rate that was asked for.
 //!
-//! [`Scalable`] adds a larger and stricter Bloom filter whenever the last is full, [`Compacting`] makes a
-//! static table of what has gathered, and [`Folded`] fills pairs of halving arrays.
+//! [`Scalable`] adds a larger and stricter Bloom filter whenever the last is full, [`Compacting`]
+//! makes a static table of what has gathered, and [`Folded`] fills pairs of halving arrays.
 
 mod compacting;
 mod folded;

@@ -1,7 +1,8 @@
 //! A binary fuse filter with fingerprints of any width from 1 to 32 bits.
 //!
-//! The table is solved with slots of 32 bits, and of each the low bits are kept. The exclusive or works bit by bit: the
-//! low bits of what a key's slots combine to are the low bits of its fingerprint.
+//! The table is solved with slots of 32 bits, and of each the low bits are kept. The exclusive or
+//! works bit by bit: the low bits of what a key's slots combine to are the low bits of its
+//! fingerprint.
 
 use crate::bits::{low_mask, mix64};
 use crate::buf::Buf;
@@ -14,7 +15,8 @@ use crate::packed::Packed;
 use crate::peel::BinaryFuse32;
 use crate::peel::binary_fuse::{MOST_SHARDS, Shape, fingerprint};
 
-/// Slots of a key: a table in which a key has four is 4 % smaller than one with three, and space is what this is for.
+/// Slots of a key: a table in which a key has four is 4 % smaller than one with three, and space
+/// is what this is for.
 const ARITY: usize = 4;
 pub(super) const WIDTHS: std::ops::RangeInclusive<u64> = 1..=32;
 
@@ -82,7 +84,8 @@ impl Narrow {
         self.slots.size_in_bytes() + self.salts.size_in_bytes()
     }
 
-    /// What a file tells of it beside its sections: keys, width, segment length, segments of first slots, shards.
+    /// What a file tells of it beside its sections: keys, width, segment length, segments of
+    /// first slots, shards.
     pub(super) fn row(&self) -> [u64; 5] {
         let (width, shards) = (u64::from(self.width()), self.salts.len() as u64);
         let shape = self.shape;

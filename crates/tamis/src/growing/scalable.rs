@@ -1,4 +1,5 @@
-//! The scalable Bloom filter: a list of Bloom filters, each larger and stricter than the one before.
+//! The scalable Bloom filter: a list of Bloom filters, each larger and stricter than the one
+//! before.
 //!
 //! # The idea
 //!
@@ -9,22 +10,24 @@
 //!                                                                        ε₀ + ε₁ + ε₂ + … = ε, however many follow
 //! ```
 //!
-//! A Bloom filter must know its number of keys in advance. This one need not: when the newest slice holds what it was
-//! made for, a larger one is begun. Nothing is moved and nothing is forgotten. A key is present when some slice says so,
-//! so the errors of the slices add up; they are shares of a series that converges to the rate asked for, and the promise
-//! holds at any size.
+//! A Bloom filter must know its number of keys in advance. This one need not: when the newest
+//! slice holds what it was made for, a larger one is begun. Nothing is moved and nothing is
+//! forgotten. A key is present when some slice says so, so the errors of the slices add up; they
+//! are shares of a series that converges to the rate asked for, and the promise holds at any
+//! size.
 //!
 //! # Query and insert
 //!
-//! A lookup asks the slices from the newest, which has half of the keys, to the oldest; an absent key is refused by each
-//! after two probes on average. An insertion writes to the newest alone. Every slice has places of its own, from
-//! `mix64(hash + number·φ)`, so that a key that one slice takes for a member is no likelier to fool the next. Repeats are
-//! inserted again and fill the slices; where there are many, ask `contains` first.
+//! A lookup asks the slices from the newest, which has half of the keys, to the oldest; an absent
+//! key is refused by each after two probes on average. An insertion writes to the newest alone.
+//! Every slice has places of its own, from `mix64(hash + number·φ)`, so that a key that one slice
+//! takes for a member is no likelier to fool the next. Repeats are inserted again and fill the
+//! slices; where there are many, ask `contains` first.
 //!
 //! # The shares
 //!
-//! With `ratio` r slice i gets ε(1 − r)rⁱ; with `ratio=square` ε·6/(π(i + 1))². Bits per key at ε = 1 % and s = 2, all
-//! slices full (`math::scalable_bits_per_key`):
+//! With `ratio` r slice i gets ε(1 − r)rⁱ; with `ratio=square` ε·6/(π(i + 1))². Bits per key at ε
+//! = 1 % and s = 2, all slices full (`math::scalable_bits_per_key`):
 //!
 //! | | 1 slice | 10 slices | 20 slices |
 //! |---|---|---|---|
@@ -35,46 +38,52 @@
 //!
 //! # Slices of Bloom-g
 //!
-//! `slice=bloom_g` makes each slice a [`BloomG`]: the bits of a key lie in two lines of 512 bits, so that a lookup reads at
-//! most two lines a slice where it reads up to 12 of the tenth [`Bloom`] at 1 %. A slice has the fewest words whose exact
-//! rate (`math::bloom_g_fpr`) at its number of keys is within its share, so that number is the load at which the share
-//! is used up, but for the keys of the last word (`math::bloom_g_capacity`). At 1 % and r = 0.85 it takes 13.75 bits per
-//! key in the first slice and 16.61 after ten, 2 % more than Bloom filters. Insertions gain by it. Lookups need not: most
-//! slices do not hold the key, a [`Bloom`] says so after two probes, and here a word's bits must all be drawn first.
+//! `slice=bloom_g` makes each slice a [`BloomG`]: the bits of a key lie in two lines of 512 bits,
+//! so that a lookup reads at most two lines a slice where it reads up to 12 of the tenth
+//! [`Bloom`] at 1 %. A slice has the fewest words whose exact rate (`math::bloom_g_fpr`) at its
+//! number of keys is within its share, so that number is the load at which the share is used up,
+//! but for the keys of the last word (`math::bloom_g_capacity`). At 1 % and r = 0.85 it takes
+//! 13.75 bits per key in the first slice and 16.61 after ten, 2 % more than Bloom filters.
+//! Insertions gain by it. Lookups need not: most slices do not hold the key, a [`Bloom`] says so
+//! after two probes, and here a word's bits must all be drawn first.
 //!
 //! # Cost
 //!
-//! 16.24 bits per key after ten slices where one Bloom filter of the final size takes 9.59. Just after a growth the
-//! newest slice is empty and the list has room for s times the keys that it holds: with s = 2 that is 33 bits per key. A
-//! lookup costs as many probes as there are slices, times two. `growth=4` halves the number of slices and doubles that
-//! slack.
+//! 16.24 bits per key after ten slices where one Bloom filter of the final size takes 9.59. Just
+//! after a growth the newest slice is empty and the list has room for s times the keys that it
+//! holds: with s = 2 that is 33 bits per key. A lookup costs as many probes as there are slices,
+//! times two. `growth=4` halves the number of slices and doubles that slack.
 //!
 //! # Merging
 //!
-//! Filters of one configuration merge whatever their lengths: a slice is united with ours of the same number where both
-//! together fit it, byte for byte as if its keys had been inserted here; otherwise it is appended. The shares of appended
-//! slices come on top, and [`Scalable::fpr_bound`] says what is promised then.
+//! Filters of one configuration merge whatever their lengths: a slice is united with ours of the
+//! same number where both together fit it, byte for byte as if its keys had been inserted here;
+//! otherwise it is appended. The shares of appended slices come on top, and
+//! [`Scalable::fpr_bound`] says what is promised then.
 //!
-//! A file has room for 62 slices. Growth alone hardly comes there: they hold 2⁶² times the keys of the first. Merging does,
-//! as full filters of g slices add g each time: so it appends up to 48 and then refuses, with
-//! [`FullKind::Slices`]. With s = 2 what is left lets the newest slice become 2¹⁴ times larger. To unite many
-//! full filters, make them for the capacity of all, so that their first slices fit together.
+//! A file has room for 62 slices. Growth alone hardly comes there: they hold 2⁶² times the keys
+//! of the first. Merging does, as full filters of g slices add g each time: so it appends up to
+//! 48 and then refuses, with [`FullKind::Slices`]. With s = 2 what is left lets the newest slice
+//! become 2¹⁴ times larger. To unite many full filters, make them for the capacity of all, so
+//! that their first slices fit together.
 //!
 //! # When to choose it
 //!
-//! When the number of keys is not known within a factor of two or so. If it is, make one filter for the most: even at
-//! half its load [`Bloom`] is the smaller and answers from one array.
+//! When the number of keys is not known within a factor of two or so. If it is, make one filter
+//! for the most: even at half its load [`Bloom`] is the smaller and answers from one array.
 //!
-//! A survey proposes to grow by throwing the filter away and beginning a new one, which "may lose some data". A filter
-//! that loses keys answers "no" falsely; there is no such operation here. With the keys at hand, build a larger filter;
-//! without them, this is the way.
+//! A survey proposes to grow by throwing the filter away and beginning a new one, which "may lose
+//! some data". A filter that loses keys answers "no" falsely; there is no such operation here.
+//! With the keys at hand, build a larger filter; without them, this is the way.
 //!
 //! # Bibliography
 //!
-//! - Almeida, Baquero, Preguiça, Hutchison, *Scalable Bloom filters*, 2007: the list, and the geometric shares.
-//! - Apple, *Stretching your data with taffy filters*, 2022: the shares 1/i², and what a list costs beside one table.
-//! - Pagh, Segev, Wieder, *How to approximate a set without knowing its size in advance*, 2013: that growth must cost
-//!   something, log log n bits per key.
+//! - Almeida, Baquero, Preguiça, Hutchison, *Scalable Bloom filters*, 2007: the list, and the
+//!   geometric shares.
+//! - Apple, *Stretching your data with taffy filters*, 2022: the shares 1/i², and what a list
+//!   costs beside one table.
+//! - Pagh, Segev, Wieder, *How to approximate a set without knowing its size in advance*, 2013:
+//!   that growth must cost something, log log n bits per key.
 
 use crate::bits::mix64;
 use crate::bloom::{Bloom, BloomG, View};
@@ -132,7 +141,8 @@ enum Layout {
 
 #[derive(Clone, Debug)]
 struct Slice {
-    /// Decides capacity, share and places. Numbers start at 0 and leave none out; merging may repeat one.
+    /// Decides capacity, share and places. Numbers start at 0 and leave none out; merging may
+    /// repeat one.
     number: u32,
     /// Keys that it is made for.
     capacity: u64,
@@ -146,7 +156,8 @@ enum Array {
     BloomG(BloomG),
 }
 
-/// The slices that a file has room for beside their table. They hold 2⁶² times the keys of the first.
+/// The slices that a file has room for beside their table. They hold 2⁶² times the keys of the
+/// first.
 const MOST_SLICES: usize = 62;
 /// The slices that merging makes; the others are left for growth.
 const MOST_MERGED: usize = 48;
@@ -317,8 +328,8 @@ impl Scalable {
         self.slices.len()
     }
 
-    /// The rate that is promised for the slices that there are, were they all full: below the rate asked for, unless
-    /// slices were appended by merging.
+    /// The rate that is promised for the slices that there are, were they all full: below the
+    /// rate asked for, unless slices were appended by merging.
     pub fn fpr_bound(&self) -> f64 {
         math::any(
             self.slices
@@ -382,8 +393,8 @@ impl Scalable {
     }
 }
 
-/// Slices of Bloom filters, for looking up: a hash that the newest does not have goes on to the one
-/// before it.
+/// Slices of Bloom filters, for looking up: a hash that the newest does not have goes on to the
+/// one before it.
 #[derive(Clone, Copy)]
 struct Slices<'a>(&'a [Slice]);
 
@@ -467,7 +478,8 @@ impl Merge for Scalable {
         if more > 0 && self.slices.len() + more > MOST_MERGED {
             return Err(refused(FullKind::Slices(MOST_MERGED as u64)).into());
         }
-        // All that can fail comes first: the room for new slices, then the slices, then the unions, whose shapes agree.
+        // All that can fail comes first: the room for new slices, then the slices, then the
+        // unions, whose shapes agree.
         if self.slices.try_reserve_exact(more).is_err() {
             let bytes = (more * size_of::<Slice>()) as u64;
             return Err(refused(FullKind::Memory(bytes)).into());
@@ -596,7 +608,8 @@ impl Kind for Scalable {
                 return Err(DecodeError::invalid("a slice's number", number, expected));
             }
             let number = number as u32;
-            // No share is above 0.61, so that a slice has more bits than keys; the next one can be no surprise.
+            // No share is above 0.61, so that a slice has more bits than keys; the next one can
+            // be no surprise.
             let capacity = plan.capacity(number).unwrap_or(u64::MAX);
             if !bits.is_multiple_of(multiple) || !(capacity..=MOST_BITS).contains(&bits) {
                 let expected = format!("a multiple of {multiple} from {capacity} to {MOST_BITS}");

@@ -165,8 +165,8 @@ pub fn ribbon_factor(keys: u64, width: u32) -> f64 {
 
 /// Slots of a standard ribbon filter for `keys` keys, after `failures` rounds that failed.
 ///
-/// [`ribbon_factor`] slots a key and 12 more, which a table of few keys needs; 2 % and 12 more for each failure.
-/// `0` for widths without a factor.
+/// [`ribbon_factor`] slots a key and 12 more, which a table of few keys needs; 2 % and 12 more
+/// for each failure. `0` for widths without a factor.
 pub fn ribbon_slots(keys: u64, width: u32, failures: u32) -> u64 {
     let failures = f64::from(failures);
     let factor = ribbon_factor(keys, width) + 0.02 * failures;
@@ -183,8 +183,9 @@ pub fn homogeneous_ribbon_factor(fingerprint_bits: u32, width: u32) -> f64 {
 
 /// Slots of a homogeneous ribbon filter for `keys` keys.
 ///
-/// [`homogeneous_ribbon_factor`] slots a key, and `fingerprint_bits + 8` more, which a table of few keys needs: with d
-/// slots more than keys, a random row is one that the keys' imply with probability `2^-d`.
+/// [`homogeneous_ribbon_factor`] slots a key, and `fingerprint_bits + 8` more, which a table of
+/// few keys needs: with d slots more than keys, a random row is one that the keys' imply with
+/// probability `2^-d`.
 pub fn homogeneous_ribbon_slots(keys: u64, fingerprint_bits: u32, width: u32) -> u64 {
     let factor = homogeneous_ribbon_factor(fingerprint_bits, width);
     (factor * keys as f64).ceil() as u64 + u64::from(fingerprint_bits) + 8
@@ -197,10 +198,11 @@ pub fn homogeneous_ribbon_excess(width: u32) -> f64 {
     if width == 64 { 1.085 } else { 1.005 }
 }
 
-/// Columns of the smallest ribbon filter of a rate, and the share of its slots that lack the last one.
+/// Columns of the smallest ribbon filter of a rate, and the share of its slots that lack the last
+/// one.
 ///
-/// `r = ceil(log2(1 / fpr))` and `p = fpr 2^r - 1`: the rate of the mixture, [`ribbon_fpr`], is then `fpr` itself.
-/// `None` unless `0 < fpr < 1`.
+/// `r = ceil(log2(1 / fpr))` and `p = fpr 2^r - 1`: the rate of the mixture, [`ribbon_fpr`], is
+/// then `fpr` itself. `None` unless `0 < fpr < 1`.
 pub fn ribbon_columns(fpr: f64) -> Option<(u32, f64)> {
     if !(fpr > 0.0 && fpr < 1.0) {
         return None;
@@ -324,7 +326,8 @@ mod tests {
             let native = binary_fuse_geometry(keys, 4).unwrap();
             assert_eq!(native.0, 2 * published.0, "{keys}");
             let slots = |(length, count)| binary_fuse_slots(length, count, 4);
-            // Whole segments at either length: one of the shorter ones more, or a few where few hold all.
+            // Whole segments at either length: one of the shorter ones more, or a few where few
+            // hold all.
             assert!(slots(native) <= slots(published) + published.0, "{keys}");
         }
         for keys in [356, 1000, 11_520, 1_000_000, 100_000_000] {

@@ -1,4 +1,5 @@
-//! The formulas by which filters are sized: how large a filter must be for a rate, and which rate a size gives.
+//! The formulas by which filters are sized: how large a filter must be for a rate, and which rate
+//! a size gives.
 //!
 //! ```
 //! use tamis::math;
@@ -10,19 +11,21 @@
 //! assert!((math::lower_bound_bits_per_key(0.01) - 6.64).abs() < 0.01);
 //! ```
 //!
-//! [`advise`](crate::advise) sizes all kinds. These are for estimates by hand, of the kinds that are chosen most often.
+//! [`advise`](crate::advise) sizes all kinds. These are for estimates by hand, of the kinds that
+//! are chosen most often.
 //!
 //! * A rate (`fpr`, `load`) is a fraction: one percent is `0.01`.
-//! * Counts of keys, bits, words and slots are `u64`; ratios such as bits per key are `f64`. Nothing here depends on the
-//!   width of a pointer.
-//! * No function panics or runs for long, whatever its arguments. An argument outside the domain gives `NaN` from a
-//!   function that returns `f64`, and `None` from one that returns an `Option`. A filter with no bits or no probes answers
-//!   yes to everything: its rate is `1.0`.
-//! * A solver returns the side of the answer that keeps the promise: the rate at the returned size is at most the rate
-//!   asked for.
+//! * Counts of keys, bits, words and slots are `u64`; ratios such as bits per key are `f64`.
+//!   Nothing here depends on the width of a pointer.
+//! * No function panics or runs for long, whatever its arguments. An argument outside the domain
+//!   gives `NaN` from a function that returns `f64`, and `None` from one that returns an
+//!   `Option`. A filter with no bits or no probes answers yes to everything: its rate is `1.0`.
+//! * A solver returns the side of the answer that keeps the promise: the rate at the returned
+//!   size is at most the rate asked for.
 
-// A filter, its sizing, its tests and its documentation must agree on one number, so all of them call these functions,
-// and none keeps a formula of its own. Those that only this crate and its tests call are not public.
+// A filter, its sizing, its tests and its documentation must agree on one number, so all of them
+// call these functions, and none keeps a formula of its own. Those that only this crate and its
+// tests call are not public.
 pub(crate) mod blocked;
 pub(crate) mod bloom;
 pub(crate) mod counting;

@@ -295,7 +295,8 @@ mod tests {
         assert_eq!(double_hashing_fpr(0, 2, 9), 0.0);
         assert!(double_hashing_fpr(2, 2, 9).is_nan() && omission_probability(2, 2, 9).is_nan());
         assert_eq!(omission_probability(0, 10, 9), 0.0);
-        // 10^6 states, 40 bits: about n eps / 2, less than that as the rate rises faster than the load.
+        // 10^6 states, 40 bits: about n eps / 2, less than that as the rate rises faster than the
+        // load.
         let eps = double_hashing_fpr(800_000, 1_000_000, 40);
         let omission = omission_probability(800_000, 1_000_000, 40);
         assert!(omission < 800_000.0 * eps / 2.0 && omission > 800_000.0 * eps / 4.0);

@@ -14,50 +14,58 @@
 //!                                                     └────────────┴────────────────┘
 //! ```
 //!
-//! The slots of a key combine to a fingerprint and a value, solved for all keys at once by peeling (see the family's
-//! page). A key that was given is always answered with its own value. One that was not combines to noise: with
-//! probability 2⁻ᶠ the noise agrees with its fingerprint, and then the value is noise as well; otherwise it is told to be
-//! absent. With f = 0 there is nothing to agree with: every key is answered, and only those that were given are
-//! answered rightly. That is enough where every key asked for is known to be in the map, and the smallest there is.
+//! The slots of a key combine to a fingerprint and a value, solved for all keys at once by
+//! peeling (see the family's page). A key that was given is always answered with its own value.
+//! One that was not combines to noise: with probability 2⁻ᶠ the noise agrees with its
+//! fingerprint, and then the value is noise as well; otherwise it is told to be absent. With f =
+//! 0 there is nothing to agree with: every key is answered, and only those that were given are
+//! answered rightly. That is enough where every key asked for is known to be in the map, and the
+//! smallest there is.
 //!
-//! Without values (v = 0) it is a set, at the rate of any width and not only of 8, 16 or 32 bits; so it is built by
-//! name, and by the program.
+//! Without values (v = 0) it is a set, at the rate of any width and not only of 8, 16 or 32 bits;
+//! so it is built by name, and by the program.
 //!
 //! # Build
 //!
-//! As [`BinaryFuse`](crate::BinaryFuse) with four slots a key, in one table whatever its size. Pairs that are given twice
-//! are held once. Two values for one key are refused, with the positions of both: [`BuildErrorKind::Conflict`]. So are
-//! two keys of one 64-bit hash, of which there is a pair among n with probability n²/2⁶⁵ (one in a hundred at 600 million
-//! keys): they would need two values in one place. Another seed of the key hash parts them.
+//! As [`BinaryFuse`](crate::BinaryFuse) with four slots a key, in one table whatever its size.
+//! Pairs that are given twice are held once. Two values for one key are refused, with the
+//! positions of both: [`BuildErrorKind::Conflict`]. So are two keys of one 64-bit hash, of which
+//! there is a pair among n with probability n²/2⁶⁵ (one in a hundred at 600 million keys): they
+//! would need two values in one place. Another seed of the key hash parts them.
 //!
-//! A value cannot be changed in place: its four slots are parts of other keys' answers. Build the map anew, or take a
-//! table that a perfect hash leads into, in which every key has a place of its own.
+//! A value cannot be changed in place: its four slots are parts of other keys' answers. Build the
+//! map anew, or take a table that a perfect hash leads into, in which every key has a place of
+//! its own.
 //!
 //! # Cost
 //!
-//! 1.077·(f + v) bits per key (a million keys): 17.2 bits for values of 8 bits at 0.39 %, 1.08 for one bit and f = 0. Small
-//! maps pay more: 1.23·(f + v) at 10⁴ keys. A lookup reads four lines that do not depend on one another. Building takes
-//! 25 bytes a key beside the table, and for a map 8 more, and the 16 of the pairs.
+//! 1.077·(f + v) bits per key (a million keys): 17.2 bits for values of 8 bits at 0.39 %, 1.08
+//! for one bit and f = 0. Small maps pay more: 1.23·(f + v) at 10⁴ keys. A lookup reads four
+//! lines that do not depend on one another. Building takes 25 bytes a key beside the table, and
+//! for a map 8 more, and the 16 of the pairs.
 //!
 //! # When to choose it
 //!
-//! For a large fixed map from keys to small values (a shard, a category, a version, an offset) where a wrong answer for
-//! an unknown key does little harm, or none can be asked for. For a set, [`BinaryFuse8`](crate::BinaryFuse8) is faster
-//! where its rate is the one wanted; at 1 % this one takes 7.5 bits per key where that takes 9.0.
+//! For a large fixed map from keys to small values (a shard, a category, a version, an offset)
+//! where a wrong answer for an unknown key does little harm, or none can be asked for. For a set,
+//! [`BinaryFuse8`](crate::BinaryFuse8) is faster where its rate is the one wanted; at 1 % this
+//! one takes 7.5 bits per key where that takes 9.0.
 //!
 //! # Claims that do not hold
 //!
-//! The name promises more than there is: an absent key is *not* answered with nothing for certain, and the fraction that is
-//! answered, 2⁻ᶠ, is paid for in every slot. The mutable form of the paper, with a slot of its own for each key beside two
-//! bits that lead to it, takes 2.2 bits per key more than this one and still cannot take new keys.
+//! The name promises more than there is: an absent key is *not* answered with nothing for
+//! certain, and the fraction that is answered, 2⁻ᶠ, is paid for in every slot. The mutable form
+//! of the paper, with a slot of its own for each key beside two bits that lead to it, takes 2.2
+//! bits per key more than this one and still cannot take new keys.
 //!
 //! # Bibliography
 //!
-//! - Chazelle, Kilian, Rubinfeld, Tal, *The Bloomier filter: an efficient data structure for static support lookup
-//!   tables*, 2004: values that are the xor of slots, found by peeling.
-//! - Dietzfelbinger, Pagh, *Succinct data structures for retrieval and approximate membership*, 2008: retrieval without a
-//!   fingerprint, and sets as retrieval.
-//! - Graf, Lemire, *Binary fuse filters: fast and smaller than xor filters*, 2022: the places, and how many slots they need.
+//! - Chazelle, Kilian, Rubinfeld, Tal, *The Bloomier filter: an efficient data structure for
+//!   static support lookup tables*, 2004: values that are the xor of slots, found by peeling.
+//! - Dietzfelbinger, Pagh, *Succinct data structures for retrieval and approximate membership*,
+//!   2008: retrieval without a fingerprint, and sets as retrieval.
+//! - Graf, Lemire, *Binary fuse filters: fast and smaller than xor filters*, 2022: the places,
+//!   and how many slots they need.
 
 use crate::bits::{low_mask, mix64};
 use crate::buf::Buf;
@@ -105,7 +113,8 @@ const NOWHERE: Shape = Shape {
 /// Widths of a fingerprint in a set. A map may also have none.
 const BITS: std::ops::RangeInclusive<u64> = 1..=32;
 
-/// Slots of up to 96 bits, packed without gaps: more than [`Packed`](crate::packed::Packed) reads at once.
+/// Slots of up to 96 bits, packed without gaps: more than [`Packed`](crate::packed::Packed) reads
+/// at once.
 #[derive(Clone, Debug)]
 struct Slots {
     bytes: Buf<u8>,
@@ -113,9 +122,11 @@ struct Slots {
 }
 
 impl Slots {
-    /// Bytes after the last slot, so that any slot can be read by one load from the byte that it starts in.
+    /// Bytes after the last slot, so that any slot can be read by one load from the byte that it
+    /// starts in.
     const SPARE: u64 = 15;
-    /// The widest slot that 8 bytes hold wherever it starts. 16 would more often reach into another line.
+    /// The widest slot that 8 bytes hold wherever it starts. 16 would more often reach into
+    /// another line.
     const NARROW: u32 = 57;
 
     fn bytes_of(len: u64, width: u32) -> u64 {
@@ -209,10 +220,12 @@ impl Pairs {
 }
 
 impl Map for Bloomier {
-    /// Values take as many bits as the greatest has: none where all are 0 and there is a fingerprint.
+    /// Values take as many bits as the greatest has: none where all are 0 and there is a
+    /// fingerprint.
     ///
-    /// The rate is that at which a hash that was not given is answered with some value. The parameter `bits=0` is for
-    /// maps that are asked for members only: then every hash is answered, at no cost.
+    /// The rate is that at which a hash that was not given is answered with some value. The
+    /// parameter `bits=0` is for maps that are asked for members only: then every hash is
+    /// answered, at no cost.
     fn from_pairs(
         config: &Config,
         pairs: impl IntoIterator<Item = (u64, u64)>,

@@ -1,4 +1,5 @@
-//! The invertible Bloom lookup table: a set that can be subtracted from another, and then read out.
+//! The invertible Bloom lookup table: a set that can be subtracted from another, and then read
+//! out.
 //!
 //! # The idea
 //!
@@ -13,38 +14,42 @@
 //!            which makes the cell of x ⊕ y pure, and so on: peeling
 //! ```
 //!
-//! Insertion and deletion add to the counts and flip bits, so they cancel whatever their order, and tables subtract cell
-//! by cell: what two sets have in common vanishes. Two machines that hold nearly the same million keys exchange a table
-//! sized for their few *differences* and list them from what is left.
+//! Insertion and deletion add to the counts and flip bits, so they cancel whatever their order,
+//! and tables subtract cell by cell: what two sets have in common vanishes. Two machines that
+//! hold nearly the same million keys exchange a table sized for their few *differences* and list
+//! them from what is left.
 //!
-//! Listing succeeds when the table has enough cells for what is in it at the end, whatever came and went meanwhile. It
-//! is the peeling of a random hypergraph, which works at once or hardly at all: with k = 4 from 1.295 cells a key on, for
-//! many keys. Few keys need more, since two that share all their cells are never told apart.
-//! [`Iblt::new`] sizes the table so that 99.9 % of listings succeed; see [`math::iblt_size`].
+//! Listing succeeds when the table has enough cells for what is in it at the end, whatever came
+//! and went meanwhile. It is the peeling of a random hypergraph, which works at once or hardly at
+//! all: with k = 4 from 1.295 cells a key on, for many keys. Few keys need more, since two that
+//! share all their cells are never told apart. [`Iblt::new`] sizes the table so that 99.9 % of
+//! listings succeed; see [`math::iblt_size`].
 //!
 //! # What can go wrong
 //!
-//! - More differences than cells for them: [`list`](Iblt::list) says [`Incomplete`], with what it has found. A cell
-//!   is taken as pure only if the check of its 32 bits agrees and the key belongs in that cell, so a cell of several keys
-//!   passes for pure with a probability below 2⁻³². But for that no key in the list is wrong, *if each key is in at most
-//!   once on a side*.
-//! - A key inserted twice cancels itself in `keys` and leaves 2 in the count. It can never be listed, and it makes others
-//!   wrong: where x came twice and y was deleted, their common cell says that y was inserted. Insert each key once.
+//! - More differences than cells for them: [`list`](Iblt::list) says [`Incomplete`], with what it
+//!   has found. A cell is taken as pure only if the check of its 32 bits agrees and the key
+//!   belongs in that cell, so a cell of several keys passes for pure with a probability below
+//!   2⁻³². But for that no key in the list is wrong, *if each key is in at most once on a side*.
+//! - A key inserted twice cancels itself in `keys` and leaves 2 in the count. It can never be
+//!   listed, and it makes others wrong: where x came twice and y was deleted, their common cell
+//!   says that y was inserted. Insert each key once.
 //!
 //! # Cost
 //!
-//! 16 bytes a cell; 1.4 cells, 22.4 bytes, for each of a thousand differences. Insertion touches k cells: 5, or 4 where
-//! more than a hundred differences are expected.
+//! 16 bytes a cell; 1.4 cells, 22.4 bytes, for each of a thousand differences. Insertion touches
+//! k cells: 5, or 4 where more than a hundred differences are expected.
 //!
 //! # When to choose it
 //!
-//! To find the differences of two sets of 64-bit keys without sending either. It is no filter: it answers for single
-//! keys only while it is nearly empty. Longer keys are named by a 64-bit hash, and exchanged by it afterwards.
+//! To find the differences of two sets of 64-bit keys without sending either. It is no filter: it
+//! answers for single keys only while it is nearly empty. Longer keys are named by a 64-bit hash,
+//! and exchanged by it afterwards.
 //!
 //! # Bibliography
 //!
-//! - Eppstein, Goodrich, Uyeda, Varghese, *What's the difference? Efficient set reconciliation without prior context*,
-//!   2011: subtraction, and sizes for few differences.
+//! - Eppstein, Goodrich, Uyeda, Varghese, *What's the difference? Efficient set reconciliation
+//!   without prior context*, 2011: subtraction, and sizes for few differences.
 //! - Goodrich, Mitzenmacher, *Invertible Bloom lookup tables*, 2011: the table and its listing.
 //! - Molloy, *Cores in random hypergraphs and Boolean formulas*, 2005: when peeling ends.
 
@@ -59,7 +64,8 @@ use crate::bloom::positions;
 use crate::error::{BuildError, BuildErrorKind, DecodeError, DecodeErrorKind, Keys, MergeError};
 use crate::math;
 
-/// An invertible Bloom lookup table of 64-bit keys: insert, delete, subtract, and list what is left.
+/// An invertible Bloom lookup table of 64-bit keys: insert, delete, subtract, and list what is
+/// left.
 ///
 /// Two sets are reconciled by the table of one, sent to the other. No key may be in a set twice.
 ///
@@ -96,8 +102,9 @@ struct Cell {
     count: i32,
 }
 
-/// What a table holds: keys that were inserted and not deleted, and keys that were deleted and not inserted, each in
-/// ascending order. After a subtraction these are the keys of the one set only and of the other only.
+/// What a table holds: keys that were inserted and not deleted, and keys that were deleted and
+/// not inserted, each in ascending order. After a subtraction these are the keys of the one set
+/// only and of the other only.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Difference {
     /// Keys that are only on this side.
@@ -122,8 +129,8 @@ pub enum Lookup {
 /// A table with too few cells for what is in it; some keys could not be listed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Incomplete {
-    /// The keys that could. Some are missing; none is wrong, if each key came at most once on a side and no check of 32
-    /// bits agreed by chance.
+    /// The keys that could. Some are missing; none is wrong, if each key came at most once on a
+    /// side and no check of 32 bits agreed by chance.
     pub listed: Difference,
     /// Cells that still hold keys.
     pub cells_left: u64,
@@ -164,8 +171,9 @@ impl Iblt {
         Iblt::with_shape(cells, k, 0)
     }
 
-    /// An empty table of at least so many cells in `k` subtables (3 to 16), whose cells and checks depend on a seed. Where
-    /// strangers choose the keys, choose the seed afterwards, so that they cannot aim.
+    /// An empty table of at least so many cells in `k` subtables (3 to 16), whose cells and
+    /// checks depend on a seed. Where strangers choose the keys, choose the seed afterwards, so
+    /// that they cannot aim.
     ///
     /// # Errors
     ///
@@ -271,7 +279,8 @@ impl Iblt {
     ///
     /// # Errors
     ///
-    /// [`MergeError`] when the tables differ in cells, subtables or seed. Then nothing has changed.
+    /// [`MergeError`] when the tables differ in cells, subtables or seed. Then nothing has
+    /// changed.
     pub fn subtract(&mut self, other: &Iblt) -> Result<(), MergeError> {
         self.combine(other, i32::wrapping_sub)
     }
@@ -299,8 +308,9 @@ impl Iblt {
 
     /// The table as bytes, to be sent.
     ///
-    /// The signature `tamisibl`, then as 64-bit numbers, the lowest byte first, the cells, `k` and the seed; for each cell
-    /// the keys (8 bytes), the checks and the count (4 each); last the XXH3-64 of all that under the seed `tamisibl`.
+    /// The signature `tamisibl`, then as 64-bit numbers, the lowest byte first, the cells, `k`
+    /// and the seed; for each cell the keys (8 bytes), the checks and the count (4 each); last
+    /// the XXH3-64 of all that under the seed `tamisibl`.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(HEAD + CELL * self.cells.len() + 8);
         bytes.extend(SIGNATURE);
@@ -320,8 +330,9 @@ impl Iblt {
     ///
     /// # Errors
     ///
-    /// [`DecodeError`] when they are not what [`to_bytes`](Self::to_bytes) makes, or there is no memory for the table. The
-    /// checksum finds damage, not malice: a sender can make a table of whatever keys it likes.
+    /// [`DecodeError`] when they are not what [`to_bytes`](Self::to_bytes) makes, or there is no
+    /// memory for the table. The checksum finds damage, not malice: a sender can make a table of
+    /// whatever keys it likes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Iblt, DecodeError> {
         let got = bytes.len() as u64;
         if !bytes.starts_with(&SIGNATURE) {
@@ -379,7 +390,8 @@ impl Iblt {
         let mut rest = self.clone();
         let mut listed = Difference::default();
         let mut waiting: VecDeque<usize> = (0..rest.cells.len()).collect();
-        // A cell that only looks pure, one in 2³² or fewer, could put in and take out keys for ever.
+        // A cell that only looks pure, one in 2³² or fewer, could put in and take out keys for
+        // ever.
         let mut left = 2 * rest.cells.len();
         while let Some(place) = waiting.pop_front() {
             let Some((key, inserted)) = rest.pure(place) else {
@@ -478,7 +490,8 @@ mod tests {
                 failed <= most,
                 "{d} keys, {cells} cells: {failed} of {trials} fail"
             );
-            // spec: 1.4 cells for each of 1000 keys. So few failures have a probability of 0.1 % where 0.1 % fail.
+            // spec: 1.4 cells for each of 1000 keys. So few failures have a probability of 0.1 %
+            // where 0.1 % fail.
             if d == 1000 {
                 let (least, _) = math::binomial_interval(trials, 0.001, 0.001);
                 assert!(failed < least && cells == 1400, "{failed} of {trials} fail");

@@ -6,8 +6,9 @@
 //!                     └─────────────────────┴─────────────────────────┘
 //! ```
 //!
-//! Where one key uses a slot, the xor *is* that key. A binary fuse filter, whose shards are small, packs both into half
-//! as many bits; these tables have one shard, and as many keys as 32 bits can number.
+//! Where one key uses a slot, the xor *is* that key. A binary fuse filter, whose shards are
+//! small, packs both into half as many bits; these tables have one shard, and as many keys as 32
+//! bits can number.
 
 use crate::bits::mix64;
 use crate::buf::Buf;
@@ -29,8 +30,8 @@ const ONE: u64 = 1 << 32;
 /// How far ahead of a queue's head memory is asked for.
 const AHEAD: usize = 8;
 
-/// Builds from keys with these hashes, by one attempt after another. If the first fails, `distinct` drops repeated
-/// hashes, which no salt can part, and may refuse them.
+/// Builds from keys with these hashes, by one attempt after another. If the first fails,
+/// `distinct` drops repeated hashes, which no salt can part, and may refuse them.
 pub(super) fn build<K: AsRef<[u64]>, T>(
     config: &Config,
     keys: K,
@@ -63,15 +64,17 @@ pub(super) fn distinct(hashes: &mut [u64]) -> Result<&mut [u64], BuildError> {
     Ok(&mut hashes[..distinct])
 }
 
-/// The salt of an attempt, and how many keys to make room for in it: after the first few 2 % more each time.
+/// The salt of an attempt, and how many keys to make room for in it: after the first few 2 % more
+/// each time.
 pub(super) fn attempt(number: u32, keys: u64) -> (u64, u64) {
     let steps = u64::from((number + 1).saturating_sub(SALTS));
     let more = steps * (keys / 50 + u64::from(steps > 0));
     (mix64(u64::from(number)), keys + more)
 }
 
-/// The hashes salted, and sorted by their top bits as finely as a small table of counts allows: where a table takes first
-/// places from these, it is then walked through in order. `moved` is told from where to where each hash went.
+/// The hashes salted, and sorted by their top bits as finely as a small table of counts allows:
+/// where a table takes first places from these, it is then walked through in order. `moved` is
+/// told from where to where each hash went.
 ///
 /// No salt can part equal hashes, and none makes unequal ones equal.
 pub(super) fn salted(
@@ -112,11 +115,12 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// Peels the keys with these hashes, whose places `places` tells, from a table of so many slots. `None` if some keys
-    /// remain.
+    /// Peels the keys with these hashes, whose places `places` tells, from a table of so many
+    /// slots. `None` if some keys remain.
     ///
-    /// A slot from `late` on is given to a key only where no earlier slot can be, so that many of them stay empty. The
-    /// order depends on the set of keys alone, not on the order of the hashes.
+    /// A slot from `late` on is given to a key only where no earlier slot can be, so that many of
+    /// them stay empty. The order depends on the set of keys alone, not on the order of the
+    /// hashes.
     #[inline(always)]
     pub(super) fn find<const ARITY: usize>(
         hashes: &[u64],
@@ -127,8 +131,9 @@ impl Order {
         debug_assert!(slots <= MOST_SLOTS && late <= slots);
         let mut words = Buf::<u64>::zeroed(slots)?;
         let mut order = Buf::<u32>::zeroed(hashes.len() as u64)?;
-        // Two queues, of the slots before and from `late` on. A slot is queued at most once, when its count becomes 1; what
-        // is pushed is written whether or not it counts, so each has one place to spare.
+        // Two queues, of the slots before and from `late` on. A slot is queued at most once, when
+        // its count becomes 1; what is pushed is written whether or not it counts, so each has
+        // one place to spare.
         let mut queue = Buf::<u32>::zeroed(slots + 2)?;
         if hashes.len() as u64 > slots {
             return Ok(None);
@@ -185,8 +190,8 @@ impl Order {
         }))
     }
 
-    /// The keys in the order in which to fill their slots: the hash's index, and the slot that is its own. No slot of a
-    /// key is filled after it, but for its own, which is empty until then.
+    /// The keys in the order in which to fill their slots: the hash's index, and the slot that is
+    /// its own. No slot of a key is filled after it, but for its own, which is empty until then.
     pub(super) fn filling(&self) -> impl Iterator<Item = (usize, usize)> {
         let own = |&slot: &u32| (index_of(self.words[slot as usize]), slot as usize);
         self.slots.iter().rev().map(own)
@@ -228,7 +233,8 @@ mod tests {
 
     #[test]
     fn late_slots_stay_empty_where_others_will_do() {
-        // Both ends are alone at first; with slots 3 and up late, the chain comes off from the other end.
+        // Both ends are alone at first; with slots 3 and up late, the chain comes off from the
+        // other end.
         let order = find(&[0, 1, 2], 3, chain).unwrap();
         assert_eq!(order, [(2, 2), (1, 1), (0, 0)]);
     }

@@ -11,30 +11,34 @@
 //!                                             kept      │ 0  a3  7c  1f  90 …
 //! ```
 //!
-//! A table of 1.23 slots a key has 0.23 that no key needed. [`Xor`] gives a key a slot of the last block only where it has
-//! to, so that most of these are there: of the last block 64 % are in use. A bit a slot says which. The list
-//! `kept` has a 0, for all others, and then what those in use hold: the entry of a slot is 0, or the number of ones up to
-//! its own. A *group* of 256 bits begins with the number of those before the group, and ends with the bits of 224
-//! slots. It lies in one cache line, and a lookup has no branch.
+//! A table of 1.23 slots a key has 0.23 that no key needed. [`Xor`] gives a key a slot of the
+//! last block only where it has to, so that most of these are there: of the last block 64 % are
+//! in use. A bit a slot says which. The list `kept` has a 0, for all others, and then what those
+//! in use hold: the entry of a slot is 0, or the number of ones up to its own. A *group* of 256
+//! bits begins with the number of those before the group, and ends with the bits of 224 slots. It
+//! lies in one cache line, and a lookup has no branch.
 //!
 //! # Query
 //!
-//! As [`Xor`], with one more read, which has to wait for that of the group. A batch asks for the two plain slots and the
-//! group ahead, and not for the kept entry, which it does not know yet.
+//! As [`Xor`], with one more read, which has to wait for that of the group. A batch asks for the
+//! two plain slots and the group ahead, and not for the kept entry, which it does not know yet.
 //!
 //! # Cost
 //!
-//! 0.82·f + 0.41·(0.64·f + 8/7) bits per key: 9.13 at 0.39 % (f = 8), 17.79 at 0.0015 % (f = 16). The paper's rank directory
-//! takes a quarter of the bits where this one takes a seventh: 9.17 and 17.83.
+//! 0.82·f + 0.41·(0.64·f + 8/7) bits per key: 9.13 at 0.39 % (f = 8), 17.79 at 0.0015 % (f = 16).
+//! The paper's rank directory takes a quarter of the bits where this one takes a seventh: 9.17
+//! and 17.83.
 //!
 //! # When to choose it
 //!
-//! Where an xor filter is wanted and space counts more than time. [`BinaryFuse`](crate::BinaryFuse) is smaller at 8 bits
-//! (9.04), and faster; at 16 bits xor+ is the smaller (18.09 with three slots a key, but 17.24 with four).
+//! Where an xor filter is wanted and space counts more than time.
+//! [`BinaryFuse`](crate::BinaryFuse) is smaller at 8 bits (9.04), and faster; at 16 bits xor+ is
+//! the smaller (18.09 with three slots a key, but 17.24 with four).
 //!
 //! # Bibliography
 //!
-//! - Graf, Lemire, *Xor filters: faster and smaller than Bloom and cuckoo filters*, 2020: xor+, and its sizes.
+//! - Graf, Lemire, *Xor filters: faster and smaller than Bloom and cuckoo filters*, 2020: xor+,
+//!   and its sizes.
 //! - Jacobson, *Space-efficient static trees and graphs*, 1989: counting ones by a directory.
 
 use std::hint::select_unpredictable;
@@ -52,7 +56,8 @@ use crate::peel::xor::{Blocks, Xor, check_rate};
 use crate::simd::Bits;
 use crate::{math, simd};
 
-/// An xor filter whose last block is stored without its empty slots; see [`XorPlus8`], [`XorPlus16`].
+/// An xor filter whose last block is stored without its empty slots; see [`XorPlus8`],
+/// [`XorPlus16`].
 ///
 /// ```
 /// use tamis::{Config, Keyed, XorPlus8};
@@ -149,7 +154,8 @@ impl<F: Fingerprint> XorPlus<F> {
         group.copy_from_slice(&self.groups[start..start + GROUP]);
         let (word, bit) = ((bit / 64) as usize, bit % 64);
         let in_use = group[word] >> bit & 1 == 1;
-        // All bits of the words before the slot's, and those before its own: masks, as a branch would be taken at random.
+        // All bits of the words before the slot's, and those before its own: masks, as a branch
+        // would be taken at random.
         let mut rank = u64::from(group[0] as u32);
         for i in 0..GROUP {
             let whole = u64::from(i < word).wrapping_neg();
@@ -329,7 +335,8 @@ mod tests {
 
     #[test]
     fn size_and_rate_at_a_million_keys_are_those_of_the_essay() {
-        // C1: 9.17 bits per key at 0.3906 % with a directory of a quarter of the bits; 17.83 with 16 bits.
+        // C1: 9.17 bits per key at 0.3906 % with a directory of a quarter of the bits; 17.83 with
+        // 16 bits.
         let hashes = keys(1_000_000, 1);
         let bits_per_key = |bytes: usize| bytes as f64 * 8.0 / 1e6;
         let filter = plus::<u8>(&hashes);

@@ -1,4 +1,5 @@
-//! The perfect-hash filter: a fingerprint under the number of each key, and a value beside it that can be changed.
+//! The perfect-hash filter: a fingerprint under the number of each key, and a value beside it
+//! that can be changed.
 //!
 //! # The idea
 //!
@@ -10,33 +11,37 @@
 //!                                                                     removed
 //! ```
 //!
-//! The function ([`Function`]) gives each key of the set a number of its own, from 0 to n − 1, and any other key some
-//! such number. Under it lies the key's fingerprint, 1 to 2ᶠ − 1, with which another key agrees in one of 2ᶠ − 1
-//! cases. 0 stands for a key that was removed: nothing agrees with it.
+//! The function ([`Function`]) gives each key of the set a number of its own, from 0 to n − 1,
+//! and any other key some such number. Under it lies the key's fingerprint, 1 to 2ᶠ − 1, with
+//! which another key agrees in one of 2ᶠ − 1 cases. 0 stands for a key that was removed: nothing
+//! agrees with it.
 //!
 //! # Values
 //!
-//! Beside the fingerprint there is room for a value of some bits: then the filter is a map, the *Bloomier filter* of
-//! Pagh, Pagh and Rao. Members always have their own value. Any other key has none, or with the probability of a false
-//! positive that of some member. The keys are fixed, but the values are not: setting one writes one entry, and
-//! removing a key clears it. For values of other types, [`Perfect::index`] is the key's number, which stays as it is:
-//! keep the values in an array of your own.
+//! Beside the fingerprint there is room for a value of some bits: then the filter is a map, the
+//! *Bloomier filter* of Pagh, Pagh and Rao. Members always have their own value. Any other key
+//! has none, or with the probability of a false positive that of some member. The keys are fixed,
+//! but the values are not: setting one writes one entry, and removing a key clears it. For values
+//! of other types, [`Perfect::index`] is the key's number, which stays as it is: keep the values
+//! in an array of your own.
 //!
 //! # Cost
 //!
-//! f + v + 2.87 bits per key: 10.9 at 8 bits, where a lookup errs in 1/255 = 0.392 % of cases; with `bucket=3.5`, 10.5, and
-//! with 4, 10.2. A lookup reads a byte and an entry. Published descriptions give a rate of 2⁻ᶠ, which leaves no value for keys that
-//! were removed.
+//! f + v + 2.87 bits per key: 10.9 at 8 bits, where a lookup errs in 1/255 = 0.392 % of cases;
+//! with `bucket=3.5`, 10.5, and with 4, 10.2. A lookup reads a byte and an entry. Published
+//! descriptions give a rate of 2⁻ᶠ, which leaves no value for keys that were removed.
 //!
 //! # When to choose it
 //!
-//! When something is to be kept for each key of a fixed set, or keys are to leave it. As a filter alone, a
-//! [`BinaryFuse8`](crate::BinaryFuse8) is smaller and faster.
+//! When something is to be kept for each key of a fixed set, or keys are to leave it. As a filter
+//! alone, a [`BinaryFuse8`](crate::BinaryFuse8) is smaller and faster.
 //!
 //! # Bibliography
 //!
-//! - Pagh, Pagh, Rao, *An optimal Bloom filter replacement*, 2005: fingerprints under perfect hashing, and values.
-//! - Chazelle, Kilian, Rubinfeld, Tal, *The Bloomier filter*, 2004: the map with one-sided errors.
+//! - Pagh, Pagh, Rao, *An optimal Bloom filter replacement*, 2005: fingerprints under perfect
+//!   hashing, and values.
+//! - Chazelle, Kilian, Rubinfeld, Tal, *The Bloomier filter*, 2004: the map with one-sided
+//!   errors.
 
 use crate::bits::{fastrange, low_mask};
 use crate::build::pairs;
@@ -50,7 +55,8 @@ use crate::lookup::{Batch, NEAR, Round};
 use crate::packed::{Packed, View};
 use crate::perfect::function::{self, Function};
 
-/// A filter of a fixed set whose keys have numbers, and values that can be changed; keys can be removed.
+/// A filter of a fixed set whose keys have numbers, and values that can be changed; keys can be
+/// removed.
 ///
 /// ```
 /// use tamis::{Config, Keyed, Perfect};
@@ -143,7 +149,8 @@ impl Plan {
     }
 }
 
-/// The fingerprint of a salted hash, 1 to 2ᶠ − 1. The bucket comes from the upper half, so this comes from the lower.
+/// The fingerprint of a salted hash, 1 to 2ᶠ − 1. The bucket comes from the upper half, so this
+/// comes from the lower.
 #[inline(always)]
 fn fingerprint(salted: u64, mask: u64) -> u64 {
     1 + fastrange(salted.rotate_left(32), mask).0
@@ -155,7 +162,8 @@ fn rate(bits: u32) -> f64 {
 }
 
 impl Map for Perfect {
-    /// Values have `value_bits` bits where the configuration says so, and otherwise as many as the greatest needs.
+    /// Values have `value_bits` bits where the configuration says so, and otherwise as many as
+    /// the greatest needs.
     ///
     /// # Errors
     ///
@@ -214,18 +222,19 @@ impl Perfect {
         self.function.keys()
     }
 
-    /// The number of a key, below [`keys`](Self::keys), which is its own and stays: `None` where the key is not
-    /// contained.
+    /// The number of a key, below [`keys`](Self::keys), which is its own and stays: `None` where
+    /// the key is not contained.
     #[inline(always)]
     pub fn index(&self, hash: u64) -> Option<u64> {
         let reader = self.reader()?;
         reader.index(reader.function.salted(hash))
     }
 
-    /// Changes the value of a key; `false` where the key is not contained or the value has more than
-    /// [`value_bits`](Map::value_bits) bits, and then nothing has changed.
+    /// Changes the value of a key; `false` where the key is not contained or the value has more
+    /// than [`value_bits`](Map::value_bits) bits, and then nothing has changed.
     ///
-    /// Only set what is a member: with probability [`fpr`](Filter::fpr) another key changes the value of a member.
+    /// Only set what is a member: with probability [`fpr`](Filter::fpr) another key changes the
+    /// value of a member.
     pub fn set(&mut self, hash: u64, value: u64) -> bool {
         let fits = value <= low_mask(self.value_bits());
         let Some(number) = self.index(hash).filter(|_| fits) else {
@@ -237,10 +246,12 @@ impl Perfect {
         true
     }
 
-    /// Takes out a key and its value; `false` where it is not contained, and then nothing has changed.
+    /// Takes out a key and its value; `false` where it is not contained, and then nothing has
+    /// changed.
     ///
-    /// Its place stays, so the filter becomes no smaller, and no other key can have it. Only remove what is a member:
-    /// with probability [`fpr`](Filter::fpr) another key takes out a member.
+    /// Its place stays, so the filter becomes no smaller, and no other key can have it. Only
+    /// remove what is a member: with probability [`fpr`](Filter::fpr) another key takes out a
+    /// member.
     pub fn remove(&mut self, hash: u64) -> bool {
         let Some(number) = self.index(hash) else {
             return false;
@@ -338,7 +349,8 @@ impl Keyed<Perfect> {
         self.filter().index(self.hash(key))
     }
 
-    /// Changes the value of a key; `false` where it is not contained or the value does not fit: see [`Perfect::set`].
+    /// Changes the value of a key; `false` where it is not contained or the value does not fit:
+    /// see [`Perfect::set`].
     pub fn set<K: Key + ?Sized>(&mut self, key: &K, value: u64) -> bool {
         let hash = self.hash(key);
         self.filter_mut().set(hash, value)
@@ -354,7 +366,8 @@ impl Keyed<Perfect> {
 impl Filter for Perfect {
     #[inline(always)]
     fn contains(&self, hash: u64) -> bool {
-        // Not by a closure, which may become a call, to which the reader would be handed over in memory.
+        // Not by a closure, which may become a call, to which the reader would be handed over in
+        // memory.
         match self.reader() {
             Some(reader) => reader.index(reader.function.salted(hash)).is_some(),
             None => false,

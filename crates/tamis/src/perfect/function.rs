@@ -10,35 +10,39 @@
 //!                                                                         └─► moved to a slot below n that is free
 //! ```
 //!
-//! A bucket's pilot is chosen so that its keys go to slots that no other key has. One slot in a hundred stays free:
-//! the last buckets would find none otherwise. Keys whose slot is n or more are sent on, by a short list, to one of
-//! the free slots below n.
+//! A bucket's pilot is chosen so that its keys go to slots that no other key has. One slot in a
+//! hundred stays free: the last buckets would find none otherwise. Keys whose slot is n or more
+//! are sent on, by a short list, to one of the free slots below n.
 //!
 //! # Build
 //!
-//! The largest bucket comes first. One for which none of the 256 pilots will do takes the first with which what is in its way is
-//! no larger, or that with which it is the smallest, and those displaced are placed anew, as in a cuckoo
-//! table. Buckets placed last may not be displaced, so that two do not go on displacing each other. An attempt that
-//! displaces too many begins again with another salt.
+//! The largest bucket comes first. One for which none of the 256 pilots will do takes the first
+//! with which what is in its way is no larger, or that with which it is the smallest, and those
+//! displaced are placed anew, as in a cuckoo table. Buckets placed last may not be displaced, so
+//! that two do not go on displacing each other. An attempt that displaces too many begins again
+//! with another salt.
 //!
-//! Up to λ = 3 a bucket is as likely as another. With fewer buckets too many would be displaced, so there they are uneven on
-//! purpose: some have many keys and are placed while all is free, most have few and fill the gaps. A lookup pays for that
-//! with two more multiplications.
+//! Up to λ = 3 a bucket is as likely as another. With fewer buckets too many would be displaced,
+//! so there they are uneven on purpose: some have many keys and are placed while all is free,
+//! most have few and fill the gaps. A lookup pays for that with two more multiplications.
 //!
 //! # Cost
 //!
-//! 8/λ bits a key for the pilots, and ⌈log₂ n⌉/99 for the list: at a million keys 2.87 for λ = 3, 2.49 for 3.5 and 2.20 for 4,
-//! which displaces far more: it takes several times as long to build. The least that any such function can have is log₂ e = 1.44.
+//! 8/λ bits a key for the pilots, and ⌈log₂ n⌉/99 for the list: at a million keys 2.87 for λ = 3,
+//! 2.49 for 3.5 and 2.20 for 4, which displaces far more: it takes several times as long to
+//! build. The least that any such function can have is log₂ e = 1.44.
 //!
-//! Two multiplications salt a hash, and one turns it by a pilot: how many lookups wait for memory at once is how many fit into
-//! the processor's window (DESIGN.md).
+//! Two multiplications salt a hash, and one turns it by a pilot: how many lookups wait for memory
+//! at once is how many fit into the processor's window (DESIGN.md).
 //!
 //! # Bibliography
 //!
-//! - Groot Koerkamp, *PtrHash: minimal perfect hashing at RAM throughput*, 2025: one byte a bucket, buckets that
-//!   displace others, and the uneven buckets.
-//! - Pibiri, Trani, *PTHash: revisiting FCH minimal perfect hashing*, 2021: pilots, spare slots and the list.
-//! - Fox, Chen, Heath, *A faster algorithm for constructing minimal perfect hash functions*, 1992: the largest first.
+//! - Groot Koerkamp, *PtrHash: minimal perfect hashing at RAM throughput*, 2025: one byte a
+//!   bucket, buckets that displace others, and the uneven buckets.
+//! - Pibiri, Trani, *PTHash: revisiting FCH minimal perfect hashing*, 2021: pilots, spare slots
+//!   and the list.
+//! - Fox, Chen, Heath, *A faster algorithm for constructing minimal perfect hash functions*,
+//!   1992: the largest first.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -86,7 +90,8 @@ const MOST_DISPLACED: u64 = 10;
 /// Buckets that were placed so lately that they stay: one in so many, and at most the others.
 const STAYING_OF: usize = 32;
 const STAYING: usize = 16;
-/// Keys per bucket above which buckets are uneven: even ones would displace each other for too long.
+/// Keys per bucket above which buckets are uneven: even ones would displace each other for too
+/// long.
 const MOST_EVEN: f64 = 3.0;
 /// How often an attempt tells how far it has come, about.
 const TOLD: usize = 64;
@@ -94,9 +99,9 @@ const TOLD: usize = 64;
 const STAYS: u64 = u32::MAX as u64;
 const PILOTS: std::ops::RangeInclusive<u8> = 0..=255;
 
-/// A hash under a salt, which is odd: other hashes are others under it. Numbers in a row would come as evenly as they are from a
-/// single multiplication, to buckets that are all alike, and alike they are hard to place. So what is multiplied is folded, and
-/// multiplied again.
+/// A hash under a salt, which is odd: other hashes are others under it. Numbers in a row would
+/// come as evenly as they are from a single multiplication, to buckets that are all alike, and
+/// alike they are hard to place. So what is multiplied is folded, and multiplied again.
 #[inline(always)]
 fn salt_with(salt: u64, hash: u64) -> u64 {
     let product = (hash ^ hash >> 32).wrapping_mul(salt);
@@ -104,8 +109,8 @@ fn salt_with(salt: u64, hash: u64) -> u64 {
 }
 
 impl Shape {
-    /// The shape for so many keys, with one slot and `extra` hundredths in addition. The one is for few keys, which would have none
-    /// to spare.
+    /// The shape for so many keys, with one slot and `extra` hundredths in addition. The one is
+    /// for few keys, which would have none to spare.
     fn new(keys: u64, bucket: f64, extra: u32) -> Shape {
         let slots = keys as f64 / LOAD * (1.0 + f64::from(extra) / 100.0);
         Shape {
@@ -127,8 +132,9 @@ impl Shape {
             && (1..=self.keys).contains(&self.buckets)
     }
 
-    /// Where among all buckets that of a salted hash is, as a fraction of 2⁶⁴; of a greater hash it is no less. With
-    /// x = hash/2⁶⁴ it is x, or 255/256·x²(1 + x)/2 + x/256 where buckets are uneven.
+    /// Where among all buckets that of a salted hash is, as a fraction of 2⁶⁴; of a greater hash
+    /// it is no less. With x = hash/2⁶⁴ it is x, or 255/256·x²(1 + x)/2 + x/256 where buckets are
+    /// uneven.
     #[inline(always)]
     fn whereabouts(&self, hash: u64) -> u64 {
         if !self.uneven {
@@ -163,7 +169,8 @@ impl Shape {
 }
 
 impl Function {
-    /// The function for these hashes, with about `bucket` of them for each pilot, and the distinct ones under its salt.
+    /// The function for these hashes, with about `bucket` of them for each pilot, and the
+    /// distinct ones under its salt.
     pub(super) fn build(
         config: &Config,
         hashes: &[u64],
@@ -293,7 +300,8 @@ impl Function {
 #[derive(Clone, Copy)]
 pub(super) struct Reader<'a> {
     pilots: Table<'a, u8>,
-    /// Not its slice, as other arrays': one lookup in a hundred reads it, and the others have a register more.
+    /// Not its slice, as other arrays': one lookup in a hundred reads it, and the others have a
+    /// register more.
     moved: &'a Packed,
     shape: Shape,
     salt: u64,
@@ -332,7 +340,8 @@ impl Reader<'_> {
     }
 }
 
-/// What stands in the list for a slot. A call, of which lookups that do not need it hold no more than that.
+/// What stands in the list for a slot. A call, of which lookups that do not need it hold no more
+/// than that.
 #[cold]
 #[inline(never)]
 fn moved(list: &Packed, slot: u64) -> u64 {
@@ -359,8 +368,8 @@ struct Placing<'a> {
     slots: Vec<u64>,
 }
 
-/// How many buckets stay. With more of them a small set would find all pilots forbidden, with none two buckets displace
-/// each other for ever.
+/// How many buckets stay. With more of them a small set would find all pilots forbidden, with
+/// none two buckets displace each other for ever.
 fn stayers(buckets: u64) -> usize {
     if buckets < 8 {
         return 0;
@@ -450,8 +459,9 @@ impl<'a> Placing<'a> {
         })
     }
 
-    /// The pilot with which the buckets in the way are the smallest, counted by the squares of their sizes, or the first with
-    /// which they count no more than this one. Where to start differs from one time to the next.
+    /// The pilot with which the buckets in the way are the smallest, counted by the squares of
+    /// their sizes, or the first with which they count no more than this one. Where to start
+    /// differs from one time to the next.
     fn cheapest_pilot(&mut self, bucket: u32, start: u64) -> Option<u8> {
         let start = mix64(start) as u8;
         let keys = self.keys(bucket);
@@ -521,7 +531,8 @@ impl<'a> Placing<'a> {
         }
     }
 
-    /// For each slot from the number of keys on that is taken, a slot below it that is free; 0 for the others.
+    /// For each slot from the number of keys on that is taken, a slot below it that is free; 0
+    /// for the others.
     fn moved(&self) -> Result<Packed, NoMemory> {
         let (keys, slots) = (self.shape.keys, self.shape.slots);
         let mut moved = Packed::zeroed(slots - keys, self.shape.width())?;
@@ -596,7 +607,8 @@ mod tests {
         let small = (1..=64).chain((70..=400).step_by(15));
         for n in small.chain([500, 600, 800, 1000, 2000, 11_520]) {
             for bucket in [2.0, 3.0, 3.5, 4.0] {
-                // The smallest function takes 1.2 attempts from a thousand keys on, and too long to tell it from 1.3.
+                // The smallest function takes 1.2 attempts from a thousand keys on, and too long
+                // to tell it from 1.3.
                 if n > 400 && bucket == 4.0 {
                     continue;
                 }

@@ -2,10 +2,11 @@
 //!
 //! # The idea
 //!
-//! A [`Ribbon`](crate::Ribbon) pays for spare slots so that no stretch of it has more keys than slots. This one has
-//! *fewer* slots than keys, so that hardly one stays empty, and passes the keys that find no place on: they are *bumped*
-//! to a second ribbon, of a thirtieth the size; those that this one bumps to a third; and so on, until a handful is
-//! left, whose hashes are kept in a list.
+//! A [`Ribbon`](crate::Ribbon) pays for spare slots so that no stretch of it has more keys than
+//! slots. This one has *fewer* slots than keys, so that hardly one stays empty, and passes the
+//! keys that find no place on: they are *bumped* to a second ribbon, of a thirtieth the size;
+//! those that this one bumps to a third; and so on, until a handful is left, whose hashes are
+//! kept in a list.
 //!
 //! ```text
 //!   layer 0     ├──────┼──────┼──────┼──────┼──────┼── … ──┤     buckets of 128 starts
@@ -18,38 +19,44 @@
 //!   list         · ·               64-bit hashes, sorted
 //! ```
 //!
-//! A lookup asks its bucket for the threshold. If its start lies below, it goes on to the next layer, with its hash
-//! mixed anew; if not, this layer answers. 96 of 100 lookups stay in layer 0, and its thresholds fit in the caches near
-//! the processor: 2 bits for 128 slots. All columns are compared without a branch, eight at a time where the processor can,
-//! and in few instructions: so the lookups of several keys, even by single calls, wait for their memory at the same time.
+//! A lookup asks its bucket for the threshold. If its start lies below, it goes on to the next
+//! layer, with its hash mixed anew; if not, this layer answers. 96 of 100 lookups stay in layer
+//! 0, and its thresholds fit in the caches near the processor: 2 bits for 128 slots. All columns
+//! are compared without a branch, eight at a time where the processor can, and in few
+//! instructions: so the lookups of several keys, even by single calls, wait for their memory at
+//! the same time.
 //!
 //! # Build
 //!
-//! Buckets are filled from the left to the right, and each from its last start to its first. When an equation contradicts
-//! those before, the bucket is closed there: the threshold becomes the least that bumps the key, and the equations of
-//! others that it bumps are taken out again, which is easy, as they came last. So the building cannot fail; a layer that
-//! turns out badly only bumps more. A row passes many slots before it finds one that is free; it does so four at a time
-//! (`groups.rs`).
+//! Buckets are filled from the left to the right, and each from its last start to its first. When
+//! an equation contradicts those before, the bucket is closed there: the threshold becomes the
+//! least that bumps the key, and the equations of others that it bumps are taken out again, which
+//! is easy, as they came last. So the building cannot fail; a layer that turns out badly only
+//! bumps more. A row passes many slots before it finds one that is free; it does so four at a
+//! time (`groups.rs`).
 //!
-//! Large layers are built in shards of a million slots. Where one ends, a whole bucket is bumped, so that no row reaches into
-//! the next one. A lookup does not know of that: to it a layer is one table.
+//! Large layers are built in shards of a million slots. Where one ends, a whole bucket is bumped,
+//! so that no row reaches into the next one. A lookup does not know of that: to it a layer is one
+//! table.
 //!
 //! # Cost
 //!
-//! At r bits a slot: 0.965 slots a key in layer 0, 0.034 in the others, 2/128 bits for thresholds. At 2⁻⁸ and a million
-//! keys, 8.03 bits a key, 0.4 % above the lower bound. At other rates a share of the blocks has one column less, which
-//! costs up to 0.09 bits more. Few keys pay for whole blocks of 64 slots; up to 16 are a list.
+//! At r bits a slot: 0.965 slots a key in layer 0, 0.034 in the others, 2/128 bits for
+//! thresholds. At 2⁻⁸ and a million keys, 8.03 bits a key, 0.4 % above the lower bound. At other
+//! rates a share of the blocks has one column less, which costs up to 0.09 bits more. Few keys
+//! pay for whole blocks of 64 slots; up to 16 are a list.
 //!
 //! # When to choose it
 //!
-//! When a fixed set has to be small: on a wire, in memory that many filters share. [`BinaryFuse`](crate::BinaryFuse) is
-//! faster to look up, and an eighth larger.
+//! When a fixed set has to be small: on a wire, in memory that many filters share.
+//! [`BinaryFuse`](crate::BinaryFuse) is faster to look up, and an eighth larger.
 //!
 //! # Bibliography
 //!
-//! - Dillinger, Hübschle-Schneider, Sanders, Walzer, *Fast succinct retrieval and approximate membership using ribbon*,
-//!   2022: bumping, buckets and thresholds.
-//! - Dillinger, Walzer, *Ribbon filter: practically smaller than Bloom and Xor*, 2021: the ribbon.
+//! - Dillinger, Hübschle-Schneider, Sanders, Walzer, *Fast succinct retrieval and approximate
+//!   membership using ribbon*, 2022: bumping, buckets and thresholds.
+//! - Dillinger, Walzer, *Ribbon filter: practically smaller than Bloom and Xor*, 2021: the
+//!   ribbon.
 
 mod lookup;
 
@@ -72,7 +79,8 @@ use crate::simd::ribbon::COLUMNS;
 use crate::simd::{self, Bits};
 use lookup::{FULL, In, NARROW, WIDE};
 
-/// A static filter of any rate; of a million keys 0.4 % above the lower bound at 2⁻⁸, 1.6 % at 1 %.
+/// A static filter of any rate; of a million keys 0.4 % above the lower bound at 2⁻⁸, 1.6 % at 1
+/// %.
 ///
 /// ```
 /// use tamis::{Config, Keyed, RibbonBumped};
@@ -88,7 +96,8 @@ pub struct RibbonBumped {
     first: Layer,
     /// The layers that what it bumps is passed to.
     rest: Box<[Layer]>,
-    /// The multiples of what the last layer bumped, as the next would see them, in ascending order.
+    /// The multiples of what the last layer bumped, as the next would see them, in ascending
+    /// order.
     list: Buf<u64>,
     columns: u32,
     /// [`FULL`], [`NARROW`] or [`WIDE`].
@@ -114,22 +123,24 @@ pub(super) const BUCKET: u64 = 128;
 /// What the two bits of a threshold stand for: starts of its bucket below this are bumped.
 const THRESHOLDS: [u8; 4] = [0, 14, 40, BUCKET as u8];
 const BUMPS_ALL: u8 = 3;
-/// Keys for each slot of a layer that bumps. A layer of few keys has room for all instead: there the blocks are few that
-/// are saved, and the next layer has whole ones.
+/// Keys for each slot of a layer that bumps. A layer of few keys has room for all instead: there
+/// the blocks are few that are saved, and the next layer has whole ones.
 const LOAD: f64 = 1.036;
 const FEW: u64 = 1500;
 /// This many keys are not worth a layer.
 const LISTED: u64 = 16;
 /// A good hash never comes near it; whatever is left then is listed.
 pub(super) const MOST_LAYERS: usize = 8;
-/// One for keys that repeat, and some for rates that come out too high, of which the first is all but always enough.
+/// One for keys that repeat, and some for rates that come out too high, of which the first is all
+/// but always enough.
 const ATTEMPTS: u32 = 8;
 /// Numbers that a file tells of a layer: blocks, short blocks.
 const ROW: usize = 2;
 /// Slots of a shard, or up to twice as many.
 const SHARD: u64 = 1 << 20;
 
-/// The row and the result of a hash's multiple, whose low bits are too simple where those of the hash are.
+/// The row and the result of a hash's multiple, whose low bits are too simple where those of the
+/// hash are.
 #[inline(always)]
 pub(super) fn equation(multiple: u64) -> (u64, u32) {
     u64::of(multiple ^ multiple >> 32)
@@ -150,16 +161,16 @@ pub(super) fn slots_for(keys: u64) -> u64 {
     }
 }
 
-/// The most keys that a filter whose first layer has so many slots can have, whatever the builder: more than [`LOAD`] would
-/// leave too many without a place.
+/// The most keys that a filter whose first layer has so many slots can have, whatever the
+/// builder: more than [`LOAD`] would leave too many without a place.
 pub(super) fn most_keys(slots: u64) -> u64 {
     slots + slots / 16
 }
 
 /// The shape of a layer for so many keys, and the shards that it is built in.
 ///
-/// A shard is whole buckets of the layer. Its last bucket bumps all keys, so that no row reaches into the next shard; the
-/// last shard has a block more instead.
+/// A shard is whole buckets of the layer. Its last bucket bumps all keys, so that no row reaches
+/// into the next shard; the last shard has a block more instead.
 fn shape_for(keys: u64, rate: Rate) -> (Shape, u64) {
     let slots = slots_for(keys);
     let shards = (slots / SHARD).clamp(1, MOST_SHARDS);
@@ -281,7 +292,8 @@ impl Layer {
         Ok(Layer::new(shape, words, thresholds))
     }
 
-    /// The share of hashes that this layer answers for, and the share of those that it finds by mistake, in all hashes.
+    /// The share of hashes that this layer answers for, and the share of those that it finds by
+    /// mistake, in all hashes.
     fn shares(&self) -> (f64, f64) {
         let (mut answered, mut found) = (0, 0.0);
         for bucket in 0..buckets(&self.shape) {
@@ -305,7 +317,8 @@ impl Layer {
 pub(super) struct Buckets<N> {
     pub(super) band: Band<u64, N>,
     groups: Groups<N>,
-    /// Where the equations of a bucket went, the last start's first; nowhere where one is implied by others.
+    /// Where the equations of a bucket went, the last start's first; nowhere where one is implied
+    /// by others.
     slots: Vec<Option<usize>>,
 }
 
@@ -318,8 +331,8 @@ impl<N: Number> Buckets<N> {
         })
     }
 
-    /// Places the equations of a bucket's keys, which are in the order of their starts, and returns the code of the
-    /// bucket's threshold and how many keys from the first on it bumps.
+    /// Places the equations of a bucket's keys, which are in the order of their starts, and
+    /// returns the code of the bucket's threshold and how many keys from the first on it bumps.
     #[inline(always)]
     pub(super) fn fill<K: Copy>(
         &mut self,
@@ -392,7 +405,8 @@ impl simd::Op for Fill<'_> {
     #[inline(always)]
     fn run<B: Bits>(self, _: B) -> Result<Filled, Failure> {
         let (shape, starts) = (self.shape, self.starts);
-        // Shard and start in it are those of the layer's start: `range(g, a·b)` is `range(g, a)·b + range(rest(g, a), b)`.
+        // Shard and start in it are those of the layer's start: `range(g, a·b)` is `range(g, a)·b
+        // + range(rest(g, a), b)`.
         let start = |multiple| fastrange(fastrange(multiple, self.shards).1, starts).0;
         let mut filled = Buckets::new(shape.slots())?;
         let mut codes = vec![0; starts.div_ceil(BUCKET) as usize];
@@ -552,8 +566,9 @@ impl Kind for RibbonBumped {
         let (_, fpr) = config.check::<RibbonBumped>(hashes)?;
         let asked = Rate::new(Self::INFO.name, fpr, 1.0)?;
         let blocks = |keys: usize| keys as f64 / BLOCK as f64 + 1.0;
-        // Which starts are bumped is chance, and so how many of those that are left have a column less: as measured, by 0.03
-        // over the root of the blocks. Three times that is seldom exceeded.
+        // Which starts are bumped is chance, and so how many of those that are left have a column
+        // less: as measured, by 0.03 over the root of the blocks. Three times that is seldom
+        // exceeded.
         let cautious = |keys| asked.lowered(1.0 + 0.1 / f64::sqrt(blocks(keys)));
         let mut distinct = hashes.len();
         let mut rate = cautious(distinct);

@@ -1,10 +1,11 @@
 //! Elimination four slots at a time, for the keys of a bucket.
 //!
-//! A row that finds its slot taken is added to the row there, moves on to its next one, and so on: many times, where nearly
-//! all slots are taken, and each time the processor waits for what the time before led to. But what becomes of a row in
-//! four slots that lie together is known from its bits there. To each of the 16 patterns belongs one sum of the rows that
-//! those slots hold. So a *group* of four slots has a table of the sums, and a row goes through it by one addition: the
-//! method of the four Russians.
+//! A row that finds its slot taken is added to the row there, moves on to its next one, and so
+//! on: many times, where nearly all slots are taken, and each time the processor waits for what
+//! the time before led to. But what becomes of a row in four slots that lie together is known
+//! from its bits there. To each of the 16 patterns belongs one sum of the rows that those slots
+//! hold. So a *group* of four slots has a table of the sums, and a row goes through it by one
+//! addition: the method of the four Russians.
 //!
 //! ```text
 //!                 pattern   tail: the 64 slots after the group
@@ -13,13 +14,14 @@
 //!   remains      │ 0 0 0 0 │ 1 0 1 0 1 1 … 1 1 │    and begins with the pattern for the next group
 //! ```
 //!
-//! A slot that holds no row leaves what a pattern has there. Where something is left, the row's place is in this group:
-//! [`Band::insert`] finds it, and the sums are made anew with this row. So the band is as it would be without groups.
+//! A slot that holds no row leaves what a pattern has there. Where something is left, the row's
+//! place is in this group: [`Band::insert`] finds it, and the sums are made anew with this row.
+//! So the band is as it would be without groups.
 //!
 //! # Bibliography
 //!
-//! - Arlazarov, Dinic, Kronrod, Faradžev, *On economical construction of the transitive closure of an oriented graph*,
-//!   1970: tables of all sums of a few rows.
+//! - Arlazarov, Dinic, Kronrod, Faradžev, *On economical construction of the transitive closure
+//!   of an oriented graph*, 1970: tables of all sums of a few rows.
 
 use crate::ribbon::bumped::{BUCKET, WIDTH};
 use crate::ribbon::{Band, Number, Placed};
@@ -28,17 +30,20 @@ use crate::ribbon::{Band, Number, Placed};
 const GROUP: usize = 4;
 const PATTERNS: usize = 1 << GROUP;
 const PATTERN: u64 = PATTERNS as u64 - 1;
-/// Groups that the rows of a bucket's keys can touch: they end less than a row behind its last start.
+/// Groups that the rows of a bucket's keys can touch: they end less than a row behind its last
+/// start.
 const COUNT: usize = (BUCKET as usize + WIDTH as usize) / GROUP;
 
-/// What becomes of each pattern in a group's slots. It starts where a line of memory does, as do the vectors that change it.
+/// What becomes of each pattern in a group's slots. It starts where a line of memory does, as do
+/// the vectors that change it.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Group<N> {
     /// The sums for the patterns, after the group.
     tails: [u64; PATTERNS],
     results: [N; PATTERNS],
-    /// For each slot, which patterns leave something there: 16 bits of one each, none where the slot holds a row.
+    /// For each slot, which patterns leave something there: 16 bits of one each, none where the
+    /// slot holds a row.
     left: u64,
 }
 
@@ -87,7 +92,8 @@ impl<N: Number> Group<N> {
         (tail, seen.result ^ self.results[pattern])
     }
 
-    /// Takes in an equation of which something is left: the first slot where there is holds it from now on.
+    /// Takes in an equation of which something is left: the first slot where there is holds it
+    /// from now on.
     #[inline(always)]
     fn add(&mut self, seen: Seen<N>) {
         let (left, (tail, result)) = (self.left_of(seen.pattern), self.after(seen));
@@ -120,7 +126,8 @@ impl<N: Number> Groups<N> {
         }
     }
 
-    /// Goes to the bucket that begins at a slot. What the band has there is of rows that start before: less than a row's width.
+    /// Goes to the bucket that begins at a slot. What the band has there is of rows that start
+    /// before: less than a row's width.
     #[inline(always)]
     pub(super) fn begin(&mut self, band: &Band<u64, N>, first: usize) {
         self.first = first;
@@ -133,8 +140,8 @@ impl<N: Number> Groups<N> {
         }
     }
 
-    /// Adds an equation whose row starts in the bucket, as [`Band::insert`] would. Since the bucket was begun, nothing else has
-    /// changed the band.
+    /// Adds an equation whose row starts in the bucket, as [`Band::insert`] would. Since the
+    /// bucket was begun, nothing else has changed the band.
     #[inline(always)]
     pub(super) fn insert(
         &mut self,
@@ -152,7 +159,8 @@ impl<N: Number> Groups<N> {
                 group.add(seen);
                 let zeros = seen.pattern.trailing_zeros();
                 let slot = self.first + at * GROUP + zeros as usize;
-                // No row has more than 64 bits from its first on: those of the groups before end before the tail does.
+                // No row has more than 64 bits from its first on: those of the groups before end
+                // before the tail does.
                 let row = seen.pattern >> zeros | seen.tail << (GROUP as u32 - zeros);
                 return band.insert(slot as u64, row, seen.result);
             }
@@ -191,11 +199,13 @@ mod tests {
             let mut groups = Groups::new();
             for bucket in 0..3 {
                 groups.begin(&by_groups, (bucket * BUCKET) as usize);
-                // Few at first, more than there is room for in the end; some cases have starts close to each other.
+                // Few at first, more than there is room for in the end; some cases have starts
+                // close to each other.
                 let starts = [BUCKET, 40, 3, 1][case as usize % 4];
                 for i in 0..case * 3 {
                     let place = number(bucket << 16 | i);
-                    // A result of one bit: half of the rows that are sums of others agree with them.
+                    // A result of one bit: half of the rows that are sums of others agree with
+                    // them.
                     let (start, result) =
                         (bucket * BUCKET + place % starts, (place >> 40) as u32 & 1);
                     // The rows of all widths, and full ones.

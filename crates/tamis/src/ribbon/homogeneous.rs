@@ -2,9 +2,10 @@
 //!
 //! # The idea
 //!
-//! In a [`Ribbon`](crate::Ribbon) the slots of a key combine to its result, and equations may contradict each other.
-//! Here they combine to 0. The table of zeros satisfies any such equations, so there is always a solution; there are
-//! many, because there are more slots than keys, and a random one is taken.
+//! In a [`Ribbon`](crate::Ribbon) the slots of a key combine to its result, and equations may
+//! contradict each other. Here they combine to 0. The table of zeros satisfies any such
+//! equations, so there is always a solution; there are many, because there are more slots than
+//! keys, and a random one is taken.
 //!
 //! ```text
 //!   slot        0      1      2      3      4      5      6  …
@@ -16,30 +17,35 @@
 //!
 //! # The rate
 //!
-//! An absent key is found when its slots happen to combine to 0: 2⁻ʳ, as ever, where the numbers are random. Where many
-//! keys start close together no slot is free, and all numbers between are 0, whatever the columns: there every key is
-//! found. Spare slots make such stretches rare, and wide rows make them rarer. [`fpr`](Filter::fpr) looks at the numbers:
-//! a row over w slots combines to 0 with probability 2 to the minus their rank. The filter has so many columns that both
-//! together keep to the rate asked for, on average. One stretch more or less makes a difference: a filter that errs more
-//! than it was asked to is built anew with a block more, in which every key starts elsewhere, and after some attempts
-//! with more room. So some sets take as long to build as several of the others.
+//! An absent key is found when its slots happen to combine to 0: 2⁻ʳ, as ever, where the numbers
+//! are random. Where many keys start close together no slot is free, and all numbers between are
+//! 0, whatever the columns: there every key is found. Spare slots make such stretches rare, and
+//! wide rows make them rarer. [`fpr`](Filter::fpr) looks at the numbers: a row over w slots
+//! combines to 0 with probability 2 to the minus their rank. The filter has so many columns that
+//! both together keep to the rate asked for, on average. One stretch more or less makes a
+//! difference: a filter that errs more than it was asked to is built anew with a block more, in
+//! which every key starts elsewhere, and after some attempts with more room. So some sets take as
+//! long to build as several of the others.
 //!
 //! # Cost
 //!
-//! `1 + (4 + r/4)/w` slots a key: `math::homogeneous_ribbon_factor`. At r = 8 that is 8.376 bits a key and a rate of
-//! 0.392 % with w = 128, and 8.751 bits and 0.421 % with w = 64, the mean over sets: 4.8 and 10.9 % above the lower bound of that
-//! rate. A set that errs more than asked is built again, so that most filters err less.
+//! `1 + (4 + r/4)/w` slots a key: `math::homogeneous_ribbon_factor`. At r = 8 that is 8.376 bits
+//! a key and a rate of 0.392 % with w = 128, and 8.751 bits and 0.421 % with w = 64, the mean
+//! over sets: 4.8 and 10.9 % above the lower bound of that rate. A set that errs more than asked
+//! is built again, so that most filters err less.
 //!
 //! # When to choose it
 //!
-//! When building must not fail, and be simple. It is as large as [`Ribbon`](crate::Ribbon), without its luck and
-//! without growing with the number of keys; [`RibbonBumped`](crate::RibbonBumped) is smaller and does not fail either.
+//! When building must not fail, and be simple. It is as large as [`Ribbon`](crate::Ribbon),
+//! without its luck and without growing with the number of keys;
+//! [`RibbonBumped`](crate::RibbonBumped) is smaller and does not fail either.
 //!
 //! # Bibliography
 //!
-//! - Dillinger, Walzer, *Ribbon filter: practically smaller than Bloom and Xor*, 2021: the filter, and its spare slots.
-//! - Dillinger, Hübschle-Schneider, Sanders, Walzer, *Fast succinct retrieval and approximate membership using ribbon*,
-//!   2022: why stretches without a free slot are short and few.
+//! - Dillinger, Walzer, *Ribbon filter: practically smaller than Bloom and Xor*, 2021: the
+//!   filter, and its spare slots.
+//! - Dillinger, Hübschle-Schneider, Sanders, Walzer, *Fast succinct retrieval and approximate
+//!   membership using ribbon*, 2022: why stretches without a free slot are short and few.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -81,8 +87,8 @@ pub struct RibbonHomogeneous {
 const ATTEMPTS: u64 = 24;
 /// After so many of them there is more room each time.
 const PATIENCE: u64 = 10;
-/// The rate is at least this many times that of the columns: room for a stretch or two, which would cost all keys another
-/// attempt. It takes a fiftieth of a bit a key.
+/// The rate is at least this many times that of the columns: room for a stretch or two, which
+/// would cost all keys another attempt. It takes a fiftieth of a bit a key.
 const LEAST_EXCESS: f64 = 1.02;
 /// How many halves of rows are looked at to tell the rate: enough for a hundredth of it.
 const LOOKED_AT: u64 = 1 << 17;
@@ -105,7 +111,8 @@ impl RibbonHomogeneous {
         let tally = config.tally(len);
         let shape = |largest| {
             let slots = math::homogeneous_ribbon_slots(largest, rate.columns, R::WIDTH);
-            // A block more lets every key start anywhere else; after a few attempts there is more room as well.
+            // A block more lets every key start anywhere else; after a few attempts there is more
+            // room as well.
             let slots = slots + attempt * BLOCK + attempt.saturating_sub(PATIENCE) * (slots / 200);
             Shape::new(R::WIDTH, rate, shards, slots)
         };
@@ -122,10 +129,12 @@ impl RibbonHomogeneous {
         })
     }
 
-    /// The sum of the rates at these starts, which are all within half a row and have as many columns.
+    /// The sum of the rates at these starts, which are all within half a row and have as many
+    /// columns.
     fn rates(&self, shard: u64, starts: Range<u64>) -> f64 {
         let (half, columns) = (self.shape.width / 2, self.shape.columns_at(starts.start));
-        // All of their rows have the slots of the next half, whose numbers mostly tell all columns apart.
+        // All of their rows have the slots of the next half, whose numbers mostly tell all
+        // columns apart.
         let next = starts.start + u64::from(half);
         let of_half = |column| self.shape.column(&self.words, shard, next, half, column);
         if rank((0..columns).map(of_half), 0) == Some(columns) {
@@ -134,8 +143,8 @@ impl RibbonHomogeneous {
         starts.map(|start| self.rate_at(shard, start)).sum()
     }
 
-    /// The rate at this start: the share of rows there that combine to 0. A row always has its first slot, which must be made
-    /// up for by the others.
+    /// The rate at this start: the share of rows there that combine to 0. A row always has its
+    /// first slot, which must be made up for by the others.
     fn rate_at(&self, shard: u64, start: u64) -> f64 {
         let of_row = |column| {
             self.shape
@@ -145,8 +154,8 @@ impl RibbonHomogeneous {
     }
 }
 
-/// The rank of some columns, all of their bits but those of `apart`; `None` if some of them combine to one of those. It is that
-/// of the numbers, too.
+/// The rank of some columns, all of their bits but those of `apart`; `None` if some of them
+/// combine to one of those. It is that of the numbers, too.
 fn rank(columns: impl Iterator<Item = u128>, apart: u128) -> Option<u32> {
     // Echelon form: each has a lowest bit that none after it has.
     let mut basis = [(0, 0); 32];
@@ -166,7 +175,8 @@ fn rank(columns: impl Iterator<Item = u128>, apart: u128) -> Option<u32> {
     Some(rank as u32)
 }
 
-/// A hash, mixed. The number of blocks is the salt: a filter of a block more is another try, without a word in the file.
+/// A hash, mixed. The number of blocks is the salt: a filter of a block more is another try,
+/// without a word in the file.
 #[inline(always)]
 fn salted(hash: u64, shape: &Shape) -> u64 {
     mix64(hash.wrapping_add(multiple(shape.blocks)))
@@ -292,7 +302,8 @@ impl Kind for RibbonHomogeneous {
             });
         }
         let (mut set, mut attempt) = (Set::new(hashes.len()), 0);
-        // Two passes more than attempts: repeats are found once, and so are hashes that fill one shard.
+        // Two passes more than attempts: repeats are found once, and so are hashes that fill one
+        // shard.
         for _ in 0..ATTEMPTS + 2 {
             let hashes = &mut hashes[..set.len];
             let solved = if width == 64 {
@@ -337,7 +348,8 @@ mod tests {
         Kind::build(&config.parse().unwrap(), &mut hashes.to_vec()).unwrap()
     }
 
-    /// The rate of rows at a start, by counting: the sums of slots' numbers that the first is made up for by.
+    /// The rate of rows at a start, by counting: the sums of slots' numbers that the first is
+    /// made up for by.
     fn rate_by_definition(filter: &RibbonHomogeneous, start: u64) -> f64 {
         let shape = filter.shape;
         let bits: Vec<u128> = (0..shape.columns_at(start))
@@ -435,7 +447,8 @@ mod tests {
 
     #[test]
     fn sizes_and_rates_are_those_of_the_table() {
-        // Eight whole columns: 8.376 bits at 0.392 % (w = 128), 8.751 at 0.421 % on average (w = 64), and a few words.
+        // Eight whole columns: 8.376 bits at 0.392 % (w = 128), 8.751 at 0.421 % on average (w =
+        // 64), and a few words.
         for (width, asked, bits, rate) in [
             (128, 0.003_93, 8.376, 0.003_96),
             (64, 0.004_239, 8.751, 0.004_25),

@@ -2,10 +2,11 @@
 //!
 //! # The idea
 //!
-//! A table has as many slots as there are keys, or a few more, and each slot a number of r bits. A key names a *start*
-//! and, from there on, some of the next w slots, chosen by the w bits of its *row*. The table is solved so that the
-//! exclusive or of those slots is the key's *result*: r bits, also given by its hash. An absent key names slots whose
-//! exclusive or has no meaning, and agrees with its result with probability 2⁻ʳ.
+//! A table has as many slots as there are keys, or a few more, and each slot a number of r bits.
+//! A key names a *start* and, from there on, some of the next w slots, chosen by the w bits of
+//! its *row*. The table is solved so that the exclusive or of those slots is the key's *result*:
+//! r bits, also given by its hash. An absent key names slots whose exclusive or has no meaning,
+//! and agrees with its result with probability 2⁻ʳ.
 //!
 //! ```text
 //!                     start
@@ -14,24 +15,27 @@
 //!            . . . . . . . . . . 1 1 0 0 1 … 1 . . . .     sorted by their starts, the rows are a ribbon
 //! ```
 //!
-//! Any r serves, and even part of one: blocks of slots at the front of the table have one bit less, as many as the rate
-//! allows. A peeled table ([`BinaryFuse`](crate::BinaryFuse)) needs no more than a xor of three slots to answer, but 8 to
-//! 13 % spare slots; a ribbon needs 5 % (w = 128) or, bumped, less than 1 %.
+//! Any r serves, and even part of one: blocks of slots at the front of the table have one bit
+//! less, as many as the rate allows. A peeled table ([`BinaryFuse`](crate::BinaryFuse)) needs no
+//! more than a xor of three slots to answer, but 8 to 13 % spare slots; a ribbon needs 5 % (w =
+//! 128) or, bumped, less than 1 %.
 //!
 //! # Build
 //!
-//! *Banding.* Keys are taken in the order of their starts, so that the work walks through memory once. A slot holds at
-//! most one row, whose first bit is that slot's. A new row that finds its first slot taken is added to the row there,
-//! which clears its first bit; it moves on to its next one; and so on until its slot is free. If no bit is left, the row
-//! says what others said already: either its result is 0 by then, and it agrees, or the attempt has failed.
+//! *Banding.* Keys are taken in the order of their starts, so that the work walks through memory
+//! once. A slot holds at most one row, whose first bit is that slot's. A new row that finds its
+//! first slot taken is added to the row there, which clears its first bit; it moves on to its
+//! next one; and so on until its slot is free. If no bit is left, the row says what others said
+//! already: either its result is 0 by then, and it agrees, or the attempt has failed.
 //!
-//! *Back substitution.* From the last slot to the first, each slot's number follows from its row and the w − 1 slots
-//! after it.
+//! *Back substitution.* From the last slot to the first, each slot's number follows from its row
+//! and the w − 1 slots after it.
 //!
-//! Where the rows lead determines which slots have one, whatever the order of the keys: the same set gives the same
-//! bytes. Large sets are cut into *shards*, tables of one geometry that are solved apart, by several threads if there are.
-//! Beside the table and the hashes given, which are reordered in place, that takes 20 bytes (w = 128: 28) for each key of
-//! the shards at work: its hash, a row and a result.
+//! Where the rows lead determines which slots have one, whatever the order of the keys: the same
+//! set gives the same bytes. Large sets are cut into *shards*, tables of one geometry that are
+//! solved apart, by several threads if there are. Beside the table and the hashes given, which
+//! are reordered in place, that takes 20 bytes (w = 128: 28) for each key of the shards at work:
+//! its hash, a row and a result.
 //!
 //! # Layout
 //!
@@ -42,9 +46,9 @@
 //!                      └────────────┴────────────┴─ … ─┴────────────┘
 //! ```
 //!
-//! A row touches w/64 + 1 blocks. Shifted to where they are, its words are masks for every column, and a bit of the
-//! result is the parity of what a column has under them, found for eight columns at once (`simd/parity.rs`), in one to
-//! three adjacent lines.
+//! A row touches w/64 + 1 blocks. Shifted to where they are, its words are masks for every
+//! column, and a bit of the result is the parity of what a column has under them, found for eight
+//! columns at once (`simd/parity.rs`), in one to three adjacent lines.
 //!
 //! | kind | what it does when equations disagree | slots per key |
 //! |---|---|---|
@@ -56,12 +60,13 @@
 //!
 //! # Bibliography
 //!
-//! - Dillinger, Walzer, *Ribbon filter: practically smaller than Bloom and Xor*, 2021: ribbons, banding as one goes, and
-//!   columns that are interleaved.
-//! - Dietzfelbinger, Walzer, *Efficient Gauss elimination for near-quadratic matrices with one short random block per
-//!   row*, 2019: why rows sorted by start are solved in almost linear time.
-//! - Dillinger, Hübschle-Schneider, Sanders, Walzer, *Fast succinct retrieval and approximate membership using ribbon*,
-//!   2022: bumping, and homogeneous ribbons in theory.
+//! - Dillinger, Walzer, *Ribbon filter: practically smaller than Bloom and Xor*, 2021: ribbons,
+//!   banding as one goes, and columns that are interleaved.
+//! - Dietzfelbinger, Walzer, *Efficient Gauss elimination for near-quadratic matrices with one
+//!   short random block per row*, 2019: why rows sorted by start are solved in almost linear
+//!   time.
+//! - Dillinger, Hübschle-Schneider, Sanders, Walzer, *Fast succinct retrieval and approximate
+//!   membership using ribbon*, 2022: bumping, and homogeneous ribbons in theory.
 
 mod bumped;
 mod groups;
@@ -99,10 +104,12 @@ const FEW: usize = COLUMNS / 2;
 const MOST_SHARDS: u64 = 1 << 16;
 /// Most blocks of a shard: more than any set of shards has.
 const MOST_BLOCKS: u64 = 1 << 36;
-/// Keys are sorted in stretches of this many starts, a power of two: their hashes fit in the nearest cache.
+/// Keys are sorted in stretches of this many starts, a power of two: their hashes fit in the
+/// nearest cache.
 const STRETCH: usize = 1 << 11;
 
-/// Odd numbers without pattern (from the digits of π and e), by which a hash is spread over a row and a result.
+/// Odd numbers without pattern (from the digits of π and e), by which a hash is spread over a row
+/// and a result.
 const SPREAD: [u64; 3] = [
     0x9216_D5D9_8979_FB1B,
     0xB7E1_5162_8AED_2A6B,
@@ -133,7 +140,8 @@ pub(crate) trait Row:
     fn low(self) -> u64;
 }
 
-/// What one of [`SPREAD`] makes of a number: every bit depends on all below it, and the low ones on the high.
+/// What one of [`SPREAD`] makes of a number: every bit depends on all below it, and the low ones
+/// on the high.
 #[inline(always)]
 fn spread(x: u64, by: u64) -> u64 {
     let x = x.wrapping_mul(by);
@@ -341,8 +349,8 @@ impl Shape {
         simd::prefetch(words, first + all - 1);
     }
 
-    /// Whether the slots of a row combine to its result. `WIDE` must be said where there are more columns than are
-    /// compared at once.
+    /// Whether the slots of a row combine to its result. `WIDE` must be said where there are more
+    /// columns than are compared at once.
     #[inline(always)]
     pub(crate) fn agrees<R: Row, B: Bits, const WIDE: bool>(
         &self,
@@ -363,7 +371,8 @@ impl Shape {
         })
     }
 
-    /// The same, but for rows so near the end that eight words would reach beyond the last: of these it says nothing.
+    /// The same, but for rows so near the end that eight words would reach beyond the last: of
+    /// these it says nothing.
     #[inline(always)]
     pub(crate) fn agrees_before_the_end<R: Row, B: Bits, const WIDE: bool>(
         &self,
@@ -374,8 +383,9 @@ impl Shape {
         let columns = self.columns_at(place.start) as usize;
         let mut agree = self.agrees_from::<R, B, COLUMNS>(bits, words, place, 0, columns)?;
         if WIDE {
-            // There is no way out before the last column: it would be taken at random, and what the processor does ahead
-            // of it would be lost. Nor are there fewer rounds for blocks that lack the last column.
+            // There is no way out before the last column: it would be taken at random, and what
+            // the processor does ahead of it would be lost. Nor are there fewer rounds for blocks
+            // that lack the last column.
             let (all, mut from) = (self.columns as usize, COLUMNS);
             while from + FEW < all {
                 agree &= self.agrees_from::<R, B, COLUMNS>(bits, words, place, from, columns)?;
@@ -400,7 +410,8 @@ impl Shape {
     ) -> Option<bool> {
         let masks = place.row.masks(place.start);
         let (expected, count) = (place.result >> from, columns.saturating_sub(from));
-        // The next block starts where this one ends, and has no less columns. A narrow row does not reach the third.
+        // The next block starts where this one ends, and has no less columns. A narrow row does
+        // not reach the third.
         let far = match R::WIDTH {
             64 => columns,
             _ => columns + self.columns_at(place.start + BLOCK) as usize,
@@ -442,7 +453,8 @@ impl Shape {
         Ok(shape)
     }
 
-    /// Whether a shape that was read keeps every row inside its words, and their number inside 64 bits.
+    /// Whether a shape that was read keeps every row inside its words, and their number inside 64
+    /// bits.
     pub(crate) fn check(&self) -> Result<(), DecodeError> {
         let behind = u64::from(self.width) / BLOCK;
         let expected = |most: u64| format!("at most {most}");
@@ -472,7 +484,8 @@ impl Shape {
     }
 }
 
-/// Some words of a block and of two after it, so many words on; nothing where they would reach beyond the last word.
+/// Some words of a block and of two after it, so many words on; nothing where they would reach
+/// beyond the last word.
 #[inline(always)]
 fn blocks<const C: usize>(
     words: &[u64],
@@ -486,8 +499,9 @@ fn blocks<const C: usize>(
     Some([all.first_chunk()?, next.first_chunk()?, all.last_chunk()?])
 }
 
-/// Whether the slots of a row combine to its result, one column after the other: the row's block has the first number of
-/// columns, and the next the second. Numbers, not structures: those would lie in memory for whoever does not come here.
+/// Whether the slots of a row combine to its result, one column after the other: the row's block
+/// has the first number of columns, and the next the second. Numbers, not structures: those would
+/// lie in memory for whoever does not come here.
 #[cold]
 #[inline(never)]
 fn agrees_at_the_end<R: Row>(
@@ -546,7 +560,8 @@ impl Rate {
         }
     }
 
-    /// A rate lower by this factor, or as low as these columns allow: 2⁻ᶜ(1 + s), for c columns and a share s that is short.
+    /// A rate lower by this factor, or as low as these columns allow: 2⁻ᶜ(1 + s), for c columns
+    /// and a share s that is short.
     pub(crate) fn lowered(self, factor: f64) -> Rate {
         let short = ((1.0 + self.short) / factor - 1.0).max(0.0);
         Rate { short, ..self }
@@ -569,9 +584,11 @@ impl From<NoMemory> for Failure {
     }
 }
 
-/// Hands the hashes in order to `work`, a stretch of starts at a time. All of them are different, or it fails.
+/// Hands the hashes in order to `work`, a stretch of starts at a time. All of them are different,
+/// or it fails.
 ///
-/// `hash` is applied to what is given, and `start` to what that makes; it must not fall where its argument grows.
+/// `hash` is applied to what is given, and `start` to what that makes; it must not fall where its
+/// argument grows.
 #[inline(always)]
 pub(crate) fn in_order(
     runs: &[&[u64]],

@@ -2,10 +2,12 @@
 //!
 //! # The idea
 //!
-//! A [`RibbonBumped`](crate::RibbonBumped) is solved so that a key's slots combine to bits of its hash. Here they
-//! combine to a value of v bits. What was given is always answered rightly; what was not is answered with noise, and
-//! nothing tells that it is. That is all that many uses ask for (every key that is looked up is known to be in the map),
-//! and it is nearly free: the lower bound is v bits per key, and this takes less than 2 % more at v = 1, and less than 0.7 % at v = 8.
+//! A [`RibbonBumped`](crate::RibbonBumped) is solved so that a key's slots combine to bits of its
+//! hash. Here they combine to a value of v bits. What was given is always answered rightly; what
+//! was not is answered with noise, and nothing tells that it is. That is all that many uses ask
+//! for (every key that is looked up is known to be in the map), and it is nearly free: the lower
+//! bound is v bits per key, and this takes less than 2 % more at v = 1, and less than 0.7 % at v
+//! = 8.
 //!
 //! ```text
 //!   words        ├── layer 0 ─────────────────┼─ layer 1 ─┼ 2 ┤     blocks of 64 slots: v words each
@@ -15,28 +17,31 @@
 //!
 //! # Build
 //!
-//! Pairs are sorted by their hashes' multiples, which is the order of starts in layer 0. Then buckets are filled, and keys bumped, as in the
-//! filter; bumped hashes are mixed anew, and sorted again. It cannot fail. A hash that is given twice with one value is
-//! held once. Two values for it are refused, with the positions of both: [`BuildErrorKind::Conflict`](crate::BuildErrorKind::Conflict).
+//! Pairs are sorted by their hashes' multiples, which is the order of starts in layer 0. Then
+//! buckets are filled, and keys bumped, as in the filter; bumped hashes are mixed anew, and
+//! sorted again. It cannot fail. A hash that is given twice with one value is held once. Two
+//! values for it are refused, with the positions of both:
+//! [`BuildErrorKind::Conflict`](crate::BuildErrorKind::Conflict).
 //!
 //! # Cost
 //!
-//! Less than 1.02 bits per key at v = 1 and 8.05 at v = 8 (a million keys, everything counted): 1.003 slots a key, two bits for
-//! 128 slots, and a few hundred bytes. A lookup reads two blocks next to each other, v words each; values of 8 bits lie in two
-//! lines. Building takes 32 bytes a pair at most: the pairs in two orders, or in one with a
-//! row and a number for each slot.
+//! Less than 1.02 bits per key at v = 1 and 8.05 at v = 8 (a million keys, everything counted):
+//! 1.003 slots a key, two bits for 128 slots, and a few hundred bytes. A lookup reads two blocks
+//! next to each other, v words each; values of 8 bits lie in two lines. Building takes 32 bytes a
+//! pair at most: the pairs in two orders, or in one with a row and a number for each slot.
 //!
 //! # When to choose it
 //!
-//! For a large map to small values that is asked for members only: a class, a bit, a length, a shard. Where absent keys
-//! must be told, take [`Bloomier`](crate::Bloomier) with a fingerprint; without one it takes 1.08 bits per bit of value.
+//! For a large map to small values that is asked for members only: a class, a bit, a length, a
+//! shard. Where absent keys must be told, take [`Bloomier`](crate::Bloomier) with a fingerprint;
+//! without one it takes 1.08 bits per bit of value.
 //!
 //! # Bibliography
 //!
-//! - Dillinger, Hübschle-Schneider, Sanders, Walzer, *Fast succinct retrieval and approximate membership using ribbon*,
-//!   2022: bumped ribbon retrieval.
-//! - Dietzfelbinger, Pagh, *Succinct data structures for retrieval and approximate membership*, 2008: the problem, and that
-//!   a set is a map to hashes.
+//! - Dillinger, Hübschle-Schneider, Sanders, Walzer, *Fast succinct retrieval and approximate
+//!   membership using ribbon*, 2022: bumped ribbon retrieval.
+//! - Dietzfelbinger, Pagh, *Succinct data structures for retrieval and approximate membership*,
+//!   2008: the problem, and that a set is a map to hashes.
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -111,7 +116,8 @@ impl Retrieval {
     ///
     /// # Errors
     ///
-    /// [`BuildError`] when a hash has two values, [`BuildErrorKind::Conflict`](crate::BuildErrorKind::Conflict), or memory is short.
+    /// [`BuildError`] when a hash has two values,
+    /// [`BuildErrorKind::Conflict`](crate::BuildErrorKind::Conflict), or memory is short.
     pub fn from_pairs(
         pairs: impl IntoIterator<Item = (u64, u64)>,
     ) -> Result<Retrieval, BuildError> {
@@ -169,7 +175,8 @@ impl Retrieval {
         lookup::single(self, hash)
     }
 
-    /// Looks up many hashes: `out[i]` becomes `get(hashes[i])`, for as many as both slices hold. Faster than single calls.
+    /// Looks up many hashes: `out[i]` becomes `get(hashes[i])`, for as many as both slices hold.
+    /// Faster than single calls.
     pub fn get_batch(&self, hashes: &[u64], out: &mut [u64]) {
         lookup::ring(Reader(self), hashes, out);
     }
@@ -234,11 +241,12 @@ impl Retrieval {
 
     /// The map as bytes.
     ///
-    /// The signature `tamisret`, then as 64-bit numbers, the lowest byte first: the bits of a value, the number of keys, of
-    /// layers and of listed pairs; the blocks of each layer; the words; the listed hashes, each with its value; the
-    /// thresholds, whose last byte has zeros after the last of them; last the XXH3-64 of all that under the seed
-    /// `tamisret`. A layer is laid out and looked up as one of the filter `ribbon_bumped`, whose result
-    /// is the value; thresholds of a layer follow those of the layer before without a gap.
+    /// The signature `tamisret`, then as 64-bit numbers, the lowest byte first: the bits of a
+    /// value, the number of keys, of layers and of listed pairs; the blocks of each layer; the
+    /// words; the listed hashes, each with its value; the thresholds, whose last byte has zeros
+    /// after the last of them; last the XXH3-64 of all that under the seed `tamisret`. A layer is
+    /// laid out and looked up as one of the filter `ribbon_bumped`, whose result is the value;
+    /// thresholds of a layer follow those of the layer before without a gap.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::from(SIGNATURE);
         let head = [
@@ -262,8 +270,8 @@ impl Retrieval {
     ///
     /// # Errors
     ///
-    /// [`DecodeError`] when they are not what [`to_bytes`](Self::to_bytes) makes, or memory is short. The checksum finds
-    /// damage, not malice.
+    /// [`DecodeError`] when they are not what [`to_bytes`](Self::to_bytes) makes, or memory is
+    /// short. The checksum finds damage, not malice.
     pub fn from_bytes(bytes: &[u8]) -> Result<Retrieval, DecodeError> {
         let got = bytes.len() as u64;
         if !bytes.starts_with(&SIGNATURE) {
@@ -355,7 +363,8 @@ impl Retrieval {
     }
 }
 
-/// Replaces hashes by others, and sorts by them: the multiples that a layer sees are in the order of their starts.
+/// Replaces hashes by others, and sorts by them: the multiples that a layer sees are in the order
+/// of their starts.
 fn sort_by(pairs: &mut [(u64, u64)], other: impl Fn(u64) -> u64) {
     for (hash, _) in &mut *pairs {
         *hash = other(*hash);

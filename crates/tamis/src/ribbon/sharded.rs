@@ -11,7 +11,8 @@ use crate::simd::{Bits, Portable};
 
 /// A filter of such tables. Its functions must be `#[inline(always)]`.
 pub(super) trait Sharded: Filter + Sized {
-    /// The tables, one after the other, what [`salted`](Sharded::salted) asks for, and where all of it lies.
+    /// The tables, one after the other, what [`salted`](Sharded::salted) asks for, and where all
+    /// of it lies.
     fn tables(&self) -> (&[u64], &[u64], Shape);
     /// What start, row and result of a hash in this shard are made of.
     fn salted(hash: u64, shard: u64, salts: &[u64], shape: &Shape) -> u64;
@@ -117,8 +118,8 @@ impl<F: Sharded, R: Row, const WIDE: bool> Ring for Reader<'_, F, R, WIDE> {
     }
 }
 
-/// The same for a row so near the end that eight words would reach beyond the last. It is handed what its caller still has
-/// in registers.
+/// The same for a row so near the end that eight words would reach beyond the last. It is handed
+/// what its caller still has in registers.
 #[cold]
 #[inline(never)]
 fn at_the_end<F: Sharded, R: Row>(filter: &F, hash: u64) -> bool {

@@ -14,7 +14,8 @@ pub(super) struct Set {
 }
 
 impl Set {
-    /// Each shard must have room for all its keys: there are few, so that the largest is hardly larger.
+    /// Each shard must have room for all its keys: there are few, so that the largest is hardly
+    /// larger.
     pub(super) fn new(len: usize) -> Set {
         Set {
             len,
@@ -23,7 +24,8 @@ impl Set {
         }
     }
 
-    /// Drops repeats. Where there are none left, the hashes are uneven by themselves: then they are one shard.
+    /// Drops repeats. Where there are none left, the hashes are uneven by themselves: then they
+    /// are one shard.
     pub(super) fn mend(&mut self, hashes: &mut [u64]) {
         if self.may_repeat {
             *self = Set::new(dedup(hashes));
@@ -58,8 +60,8 @@ pub(super) struct Solved<T> {
     pub(super) each: Vec<T>,
 }
 
-/// Cuts a set into shards, gives them the shape for the keys of the largest, and solves each. More than one are refused
-/// where they are skewed.
+/// Cuts a set into shards, gives them the shape for the keys of the largest, and solves each.
+/// More than one are refused where they are skewed.
 pub(super) fn solve_shards<T: Send>(
     config: &Config,
     hashes: &mut [u64],

@@ -1,18 +1,21 @@
-//! Instructions on the bits of a word that the compiler does not find by itself: the n-th one, and gathering bits.
+//! Instructions on the bits of a word that the compiler does not find by itself: the n-th one,
+//! and gathering bits.
 //!
-//! The compiler turns `count_ones` and shifts into BMI instructions where it may use them, but has no idiom for `pdep`
-//! and `pext`. So an operation that wants them takes a [`Bits`]: [`Bmi2`] exists only where the processor has them, and
-//! AVX2 as well, and [`Portable`] answers the same by arithmetic. Kernels take a [`Bits`] too: they ask it for the proof
-//! that the processor has what they need, and have plain code for where there is none.
+//! The compiler turns `count_ones` and shifts into BMI instructions where it may use them, but
+//! has no idiom for `pdep` and `pext`. So an operation that wants them takes a [`Bits`]: [`Bmi2`]
+//! exists only where the processor has them, and AVX2 as well, and [`Portable`] answers the same
+//! by arithmetic. Kernels take a [`Bits`] too: they ask it for the proof that the processor has
+//! what they need, and have plain code for where there is none.
 
 /// The instructions of one level.
 pub(crate) trait Bits: Copy {
-    /// Whether vectors of eight words multiply, shift and gather them lane by lane: then eight keys are placed or looked up
-    /// together where that is written down. If not, one by one is faster.
+    /// Whether vectors of eight words multiply, shift and gather them lane by lane: then eight
+    /// keys are placed or looked up together where that is written down. If not, one by one is
+    /// faster.
     const VECTOR: bool = false;
 
-    /// The one with number i of a word, alone, counted from 0 at the low end, where `number` is 2^i; 0 if there are not so
-    /// many, or if `number` is 0.
+    /// The one with number i of a word, alone, counted from 0 at the low end, where `number` is
+    /// 2^i; 0 if there are not so many, or if `number` is 0.
     fn one(self, word: u64, number: u64) -> u64;
 
     /// The bits of `word` under the ones of `mask`, packed to the low end.
@@ -25,7 +28,8 @@ pub(crate) trait Bits: Copy {
         None
     }
 
-    /// The proof that the processor has all that [`Level::V4`](super::Level::V4) names, where this level has it.
+    /// The proof that the processor has all that [`Level::V4`](super::Level::V4) names, where
+    /// this level has it.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     fn avx512(self) -> Option<Avx512> {
@@ -92,8 +96,8 @@ impl Bits for AsVector {
     }
 }
 
-/// The instructions of [`Level::V3`](super::Level::V3), BMI2 and AVX2 among them; a value is the proof that the processor has
-/// them.
+/// The instructions of [`Level::V3`](super::Level::V3), BMI2 and AVX2 among them; a value is the
+/// proof that the processor has them.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bmi2(pub(super) ());
@@ -118,7 +122,8 @@ impl Bits for Bmi2 {
     }
 }
 
-/// The instructions of [`Level::V4`](super::Level::V4); a value is the proof that the processor has them.
+/// The instructions of [`Level::V4`](super::Level::V4); a value is the proof that the processor
+/// has them.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Avx512(pub(super) ());

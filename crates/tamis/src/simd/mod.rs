@@ -1,13 +1,15 @@
-//! Everything that depends on the processor: run-time dispatch, prefetch, hand-written kernels, and reads without a check that
-//! would fill its window.
+//! Everything that depends on the processor: run-time dispatch, prefetch, hand-written kernels,
+//! and reads without a check that would fill its window.
 //!
-//! A build without `target-cpu` runs on any processor of its architecture, and still uses AVX2, BMI2 and AVX-512 where they are:
-//! [`dispatch`] runs an [`Op`] inside a function compiled for them, into which the whole operation is inlined. A batch
-//! is one dispatch, so its price is paid once.
+//! A build without `target-cpu` runs on any processor of its architecture, and still uses AVX2,
+//! BMI2 and AVX-512 where they are: [`dispatch`] runs an [`Op`] inside a function compiled for
+//! them, into which the whole operation is inlined. A batch is one dispatch, so its price is paid
+//! once.
 //!
-//! One source serves all levels wherever the compiler finds the vectors by itself, as it does for split blocks. A kernel is
-//! written by hand only where it does not, in a file named after the filter that it serves, beside plain code that gives
-//! the same bits. What is not in such a file knows no filter.
+//! One source serves all levels wherever the compiler finds the vectors by itself, as it does for
+//! split blocks. A kernel is written by hand only where it does not, in a file named after the
+//! filter that it serves, beside plain code that gives the same bits. What is not in such a file
+//! knows no filter.
 //!
 //! This is one of the crate's two rooms for `unsafe` (the other is `buf`).
 #![allow(
@@ -34,8 +36,8 @@ pub(crate) enum Level {
     Portable = 1,
     /// x86-64-v3: AVX2, BMI1, BMI2, LZCNT, POPCNT, FMA.
     V3 = 2,
-    /// x86-64-v4 with permutations of bytes, shifts across words, and counts of ones: V3 and AVX-512 F, BW, CD, DQ, VL, VBMI, VBMI2
-    /// and VPOPCNTDQ; Ice Lake, Zen 4 and later.
+    /// x86-64-v4 with permutations of bytes, shifts across words, and counts of ones: V3 and
+    /// AVX-512 F, BW, CD, DQ, VL, VBMI, VBMI2 and VPOPCNTDQ; Ice Lake, Zen 4 and later.
     V4 = 3,
 }
 
@@ -81,30 +83,32 @@ fn best() -> Level {
     Level::Portable
 }
 
-/// Turns the processor's extensions off (or on again, as far as there are any) for the whole process, so that a test
-/// can compare the answers. Both give the same bits, so a concurrent call is not disturbed. Without effect in a build for
-/// processors that all have them.
+/// Turns the processor's extensions off (or on again, as far as there are any) for the whole
+/// process, so that a test can compare the answers. Both give the same bits, so a concurrent call
+/// is not disturbed. Without effect in a build for processors that all have them.
 #[doc(hidden)]
 pub fn force_portable(portable: bool) {
     let level = if portable { Level::Portable } else { best() };
     LEVEL.store(level as u8, Ordering::Relaxed);
 }
 
-/// Work that is compiled once per [`Level`]. `run` must be `#[inline(always)]`, and so must what it calls, to be
-/// compiled for the level it runs at.
+/// Work that is compiled once per [`Level`]. `run` must be `#[inline(always)]`, and so must what
+/// it calls, to be compiled for the level it runs at.
 pub(crate) trait Op {
     /// What the work returns.
     type Out;
     /// Whether AVX-512 gains over AVX2: a copy is compiled for it only then.
     const WIDE: bool = false;
-    /// Does the work; `bits` has the instructions of the level that the compiler does not find by itself.
+    /// Does the work; `bits` has the instructions of the level that the compiler does not find by
+    /// itself.
     fn run<B: Bits>(self, bits: B) -> Self::Out;
 }
 
 /// Runs `op` compiled for the best level that this processor has.
 ///
-/// Each level is a function of its own, so that a caller's loop holds a call and no code for processors that it does not
-/// run on. A build for processors that all have AVX2 and BMI2 (`target-cpu`) has no choice to make, and inlines.
+/// Each level is a function of its own, so that a caller's loop holds a call and no code for
+/// processors that it does not run on. A build for processors that all have AVX2 and BMI2
+/// (`target-cpu`) has no choice to make, and inlines.
 #[inline(always)]
 pub(crate) fn dispatch<O: Op>(op: O) -> O::Out {
     #[cfg(target_arch = "x86_64")]
@@ -132,7 +136,8 @@ pub(crate) fn dispatch<O: Op>(op: O) -> O::Out {
         #[inline(never)]
         fn other<O: Op>(op: O) -> O::Out {
             match level() {
-                // SAFETY: `level` has found every feature that `v3` is compiled with, BMI2 among them.
+                // SAFETY: `level` has found every feature that `v3` is compiled with, BMI2 among
+                // them.
                 Level::V3 => unsafe { v3(op) },
                 // SAFETY: likewise for `v4`.
                 Level::V4 if O::WIDE => unsafe { v4(op) },
@@ -158,8 +163,9 @@ pub(crate) fn dispatch<O: Op>(op: O) -> O::Out {
     op.run(Portable)
 }
 
-/// From this many bytes on, lines are prefetched into the second cache and not the first: a core can wait for more of
-/// them there. A caller that branches on a line waits a little longer for it then, and uses [`prefetch_near`].
+/// From this many bytes on, lines are prefetched into the second cache and not the first: a core
+/// can wait for more of them there. A caller that branches on a line waits a little longer for it
+/// then, and uses [`prefetch_near`].
 pub(crate) const FAR: usize = 2 << 20;
 
 /// Prefetches the cache line that holds `slice[index]`; nothing happens out of bounds.
@@ -196,7 +202,8 @@ fn prefetch_line<const SECOND: bool>(at: *const i8) {
     #[cfg(all(target_arch = "aarch64", not(miri)))]
     {
         use std::arch::asm;
-        // SAFETY: a prefetch reads nothing, may be given any address, and changes neither flags nor the stack.
+        // SAFETY: a prefetch reads nothing, may be given any address, and changes neither flags
+        // nor the stack.
         unsafe {
             if SECOND {
                 asm!("prfm pldl2keep, [{0}]", in(reg) at, options(nostack, preserves_flags, readonly));

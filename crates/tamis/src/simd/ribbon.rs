@@ -9,8 +9,8 @@
 //!  expected  │ the result's bits moved there            │    vpsrlvq; vptest
 //! ```
 //!
-//! A byte's parity needs no carry, and eight of them add up to less than 16, so that two columns share a lane. Where there are
-//! but four columns, there is no second vector.
+//! A byte's parity needs no carry, and eight of them add up to less than 16, so that two columns
+//! share a lane. Where there are but four columns, there is no second vector.
 
 use crate::bits::low_mask;
 use crate::simd::Bits;
@@ -19,8 +19,8 @@ use crate::simd::Bits;
 pub(crate) const COLUMNS: usize = 8;
 
 /// Whether the words of N blocks, under their masks and put together, have the parities that the
-/// bits of `expected` say in the first `count` of `C` columns (`count` is less than 64). Every level
-/// answers the same.
+/// bits of `expected` say in the first `count` of `C` columns (`count` is less than 64). Every
+/// level answers the same.
 #[inline(always)]
 pub(crate) fn agree<B: Bits, const N: usize, const C: usize>(
     bits: B,
@@ -56,8 +56,8 @@ fn agree_one_by_one<const N: usize, const C: usize>(
     (parities ^ expected) & low_mask(count.min(C) as u32) as u32 == 0
 }
 
-/// Which bits of the sums count where there are so many columns: all from eight on. As many as the low six bits of a
-/// number can say, which is cheaper than to compare.
+/// Which bits of the sums count where there are so many columns: all from eight on. As many as
+/// the low six bits of a number can say, which is cheaper than to compare.
 #[cfg(target_arch = "x86_64")]
 static COUNTED: [[u64; 4]; 64] = {
     let mut all = [[0; 4]; 64];

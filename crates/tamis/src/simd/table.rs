@@ -1,4 +1,5 @@
-//! Reading an array where a hash says, without asking whether that is inside: it cannot be elsewhere.
+//! Reading an array where a hash says, without asking whether that is inside: it cannot be
+//! elsewhere.
 //!
 //! ```text
 //!  Table      ⌊hash·n / 2⁶⁴⌋ < n for every hash: one item of n
@@ -8,8 +9,9 @@
 //!                      first
 //! ```
 //!
-//! A check costs little by itself. But how many lookups wait for memory at once is how many fit into the processor's window
-//! of some 250 instructions, and of a lookup of forty, six were checks.
+//! A check costs little by itself. But how many lookups wait for memory at once is how many fit
+//! into the processor's window of some 250 instructions, and of a lookup of forty, six were
+//! checks.
 
 use std::ops::Deref;
 
@@ -44,18 +46,20 @@ impl<'a, T> Table<'a, T> {
     #[inline(always)]
     pub(crate) fn at(self, hash: u64) -> (&'a T, u64, u64) {
         let (index, rest) = fastrange(hash, self.0.len() as u64);
-        // SAFETY: there is an item, as `new` has seen, and ⌊hash·n / 2⁶⁴⌋ < n for every hash < 2⁶⁴ and n > 0.
+        // SAFETY: there is an item, as `new` has seen, and ⌊hash·n / 2⁶⁴⌋ < n for every hash <
+        // 2⁶⁴ and n > 0.
         let item = unsafe { self.0.get_unchecked(index as usize) };
         (item, index, rest)
     }
 
-    /// The item of a hash and its index, as [`at`](Table::at) finds them among fewer than 2³² items, but by products that vectors
-    /// have; of n items that are more, one of the first n mod 2³².
+    /// The item of a hash and its index, as [`at`](Table::at) finds them among fewer than 2³²
+    /// items, but by products that vectors have; of n items that are more, one of the first n mod
+    /// 2³².
     #[inline(always)]
     pub(crate) fn at_by_halves(self, hash: u64) -> (&'a T, u64) {
         let (index, _) = fastrange_by_halves(hash, self.0.len() as u32);
-        // SAFETY: there is an item, as `new` has seen. Of a number of items modulo 2³² that is not 0, the index is less; of 0
-        // it is 0.
+        // SAFETY: there is an item, as `new` has seen. Of a number of items modulo 2³² that is
+        // not 0, the index is less; of 0 it is 0.
         let item = unsafe { self.0.get_unchecked(index as usize) };
         (item, index)
     }
@@ -69,8 +73,8 @@ impl<'a, T> Table<'a, T> {
     }
 }
 
-/// [`fastrange`] in 32 bits, for fewer than 2³² items. Of n < 2³², half·n does not wrap, and ⌊half·n / 2³²⌋ < n; of more,
-/// the index is less than 2³², and so less than n.
+/// [`fastrange`] in 32 bits, for fewer than 2³² items. Of n < 2³², half·n does not wrap, and
+/// ⌊half·n / 2³²⌋ < n; of more, the index is less than 2³², and so less than n.
 #[inline(always)]
 pub(crate) fn half_range(half: u32, n: u64) -> u64 {
     u64::from(half).wrapping_mul(n) >> 32
@@ -118,7 +122,8 @@ pub(crate) struct Segments<T: Word> {
 }
 
 impl<T: Word> Segments<T> {
-    /// Segments of 2^`log` words, of which `run` adjacent ones are read. What is left of the words is no segment.
+    /// Segments of 2^`log` words, of which `run` adjacent ones are read. What is left of the
+    /// words is no segment.
     pub(crate) fn new(words: Buf<T>, log: u32, run: u32) -> Segments<T> {
         let length = 1 << log.min(MOST_LOG);
         let starts = (words.len() as u64 / length + 1).saturating_sub(u64::from(run)) * length;
@@ -177,16 +182,17 @@ impl<'a, T: Word, const N: usize> Run<'a, T, N> {
     #[inline(always)]
     pub(crate) fn at(&self, first: u64, low: [u64; N]) -> [T; N] {
         assert!(first < self.starts, "no segments follow");
-        // SAFETY: by `Segments::new` the length L is a power of two, and as `first` < `starts`, the segment of `first` has
-        // N − 1 whole ones after it. The word first + i·L lies in the i-th of them, and changing bits below L leaves it
-        // there. `Segments` and this are made together, so that the words are those that were counted.
+        // SAFETY: by `Segments::new` the length L is a power of two, and as `first` < `starts`,
+        // the segment of `first` has N − 1 whole ones after it. The word first + i·L lies in the
+        // i-th of them, and changing bits below L leaves it there. `Segments` and this are made
+        // together, so that the words are those that were counted.
         self.places(first, low)
             .map(|place| unsafe { *self.words.get_unchecked(place as usize) })
     }
 }
 
-/// A place in the segment of `first` and in each of those that follow, all of a length that is a power of two: there `low`
-/// is added without carry, as far as it is below the length.
+/// A place in the segment of `first` and in each of those that follow, all of a length that is a
+/// power of two: there `low` is added without carry, as far as it is below the length.
 #[inline(always)]
 pub(crate) fn places<const N: usize>(length: u64, first: u64, low: [u64; N]) -> [u64; N] {
     let mut segment = first;
@@ -204,7 +210,8 @@ mod tests {
     use super::*;
     use crate::bits::mix64;
 
-    /// The ends of the range, where an index that is one too large would show, and hashes between.
+    /// The ends of the range, where an index that is one too large would show, and hashes
+    /// between.
     fn hashes() -> impl Iterator<Item = u64> {
         let ends = [0, 1, (1 << 32) - 1, 1 << 32, u64::MAX - 1, u64::MAX];
         ends.into_iter().chain((0..10_000).map(mix64))
@@ -237,7 +244,8 @@ mod tests {
 
     #[test]
     fn a_half_finds_an_item_among_more_than_it_can_count() {
-        // Items of no size take no memory; the address of one is that of all, but a debug build checks the index.
+        // Items of no size take no memory; the address of one is that of all, but a debug build
+        // checks the index.
         for n in [(1 << 32) - 1, 1 << 32, (1 << 32) + 1, usize::MAX] {
             let mut items = vec![(); n];
             for half in [0, 1, u32::MAX - 1, u32::MAX] {

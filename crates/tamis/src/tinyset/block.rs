@@ -5,9 +5,9 @@
 //!  │ index      │ flags │ end marks, X bits   │ fingerprint 0, 1, … live − 1     │ 1 0 … 0    │
 //! ```
 //!
-//! What the bits mean is told in [`tinyset`](super). This file reads and rewrites them plainly, a slot at a
-//! time and for every shape; the short cuts for the common shapes are in [`fast`](super::fast), and must give the same
-//! bits.
+//! What the bits mean is told in [`tinyset`](super). This file reads and rewrites them plainly, a
+//! slot at a time and for every shape; the short cuts for the common shapes are in
+//! [`fast`](super::fast), and must give the same bits.
 
 use crate::bits::low_mask;
 use crate::math::{TINYSET_MAX_WIDTH, fingerprint_fpr, tinyset_widths};
@@ -51,8 +51,9 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    /// Whether a slot comes before another by what is known of both. Slots of a block are in the order of their chains,
-    /// then of their remainders; it does not depend on the order of insertion, so neither do the bits of a block.
+    /// Whether a slot comes before another by what is known of both. Slots of a block are in the
+    /// order of their chains, then of their remainders; it does not depend on the order of
+    /// insertion, so neither do the bits of a block.
     pub(super) fn is_before(&self, other: &Slot) -> bool {
         let common = self.width.min(other.width);
         let key = |slot: &Slot| (slot.chain, slot.fingerprint >> (slot.width - common));
@@ -60,8 +61,8 @@ impl Slot {
     }
 }
 
-/// The slots of two blocks in one order. The slots of each stay in the order that they had, whatever is known of them: a
-/// slot that went before its own would need bits that it has lost.
+/// The slots of two blocks in one order. The slots of each stay in the order that they had,
+/// whatever is known of them: a slot that went before its own would need bits that it has lost.
 pub(super) fn interleave(ours: &[Slot], theirs: &[Slot], all: &mut Vec<Slot>) {
     let mut theirs = theirs.iter().peekable();
     all.clear();
@@ -93,7 +94,8 @@ impl Layout {
     }
 }
 
-/// The width law, [`tinyset_widths`], for any number of slots: an empty block is cut as for the longest fingerprints.
+/// The width law, [`tinyset_widths`], for any number of slots: an empty block is cut as for the
+/// longest fingerprints.
 #[inline(always)]
 pub(super) const fn widths(array: u32, slots: u32) -> (u32, u32) {
     match tinyset_widths(array, slots) {
@@ -140,7 +142,8 @@ impl<const N: usize> Shape<N> {
         None
     }
 
-    /// The slot where a chain starts that has `rank` chains before it, or would start if it is empty.
+    /// The slot where a chain starts that has `rank` chains before it, or would start if it is
+    /// empty.
     #[inline(always)]
     fn start<B: Bits>(self, bits: B, block: &[u8; N], rank: u32) -> Option<u32> {
         match rank {
@@ -189,13 +192,15 @@ impl<const N: usize> Shape<N> {
         let sound = if self.flags(block) >> 1 == 1 {
             layout.extended < plain.extended
         } else {
-            // Nothing is set after the last fingerprint, or after the last end mark where fingerprints have 0 bits.
+            // Nothing is set after the last fingerprint, or after the last end mark where
+            // fingerprints have 0 bits.
             highest(block)? < self.header() + plain.offset_of(layout.live)
         };
         sound.then_some(layout)
     }
 
-    /// The flags of removal: whether there are free slots, whether the number of longer slots is marked.
+    /// The flags of removal: whether there are free slots, whether the number of longer slots is
+    /// marked.
     #[inline(always)]
     fn flags(self, block: &[u8; N]) -> u64 {
         read(block, self.chains, self.header() - self.chains)
@@ -243,7 +248,8 @@ impl<const N: usize> Shape<N> {
         )
     }
 
-    /// The chain's slots that match, in order: their widths never grow, so the first is the most specific.
+    /// The chain's slots that match, in order: their widths never grow, so the first is the most
+    /// specific.
     fn matches(
         self,
         block: &[u8; N],
@@ -258,8 +264,8 @@ impl<const N: usize> Shape<N> {
         })
     }
 
-    /// Whether a slot of the chain holds a prefix of the remainder: the same answer as [`count`](Shape::count) above 0
-    /// for a block that has a layout, and sooner.
+    /// Whether a slot of the chain holds a prefix of the remainder: the same answer as
+    /// [`count`](Shape::count) above 0 for a block that has a layout, and sooner.
     #[inline(always)]
     pub(super) fn contains<B: Bits>(
         self,
@@ -320,7 +326,8 @@ impl<const N: usize> Shape<N> {
         }
         let mut new = self.plain(slots, old.live + 1);
         if new.width == old.width {
-            // Every slot that has the extra bit keeps it if there is room for it; no slot gets it back.
+            // Every slot that has the extra bit keeps it if there is room for it; no slot gets it
+            // back.
             new.extended = new
                 .extended
                 .min(old.extended + u32::from(at <= old.extended));
@@ -356,13 +363,14 @@ impl<const N: usize> Shape<N> {
             extended: old.extended - u32::from(at < old.extended),
             ..old
         };
-        // A chain of several slots starts with a mark of 0, which is the one to drop wherever the slot stood.
+        // A chain of several slots starts with a mark of 0, which is the one to drop wherever the
+        // slot stood.
         let slots = self.chain(block, chain)?;
         let mark = self.header() + slots.start;
         let live = self.header() + old.live;
         let place = self.header() + old.offset_of(at);
-        // No fingerprint changes its width. Those behind the slot, and a mark behind them, move down by the slot's
-        // width; the end marks up to the last in use by one.
+        // No fingerprint changes its width. Those behind the slot, and a mark behind them, move
+        // down by the slot's width; the end marks up to the last in use by one.
         let mut out = deleted(block, mark + 1..live, 1);
         out = deleted(
             &out,
@@ -402,7 +410,8 @@ impl<const N: usize> Shape<N> {
         }
     }
 
-    /// The share of all remainders that a block's chains match, summed over its chains. `slots` is room to work in.
+    /// The share of all remainders that a block's chains match, summed over its chains. `slots`
+    /// is room to work in.
     pub(super) fn coverage(self, block: &[u8; N], slots: &mut Vec<Slot>) -> f64 {
         self.read(block, slots);
         let mut sum = 0.0;
@@ -416,8 +425,8 @@ impl<const N: usize> Shape<N> {
         sum
     }
 
-    /// The block of these slots, which are in their order, cut as for `cut` slots or as many as there
-    /// are; `None` if they are too many.
+    /// The block of these slots, which are in their order, cut as for `cut` slots or as many as
+    /// there are; `None` if they are too many.
     ///
     /// A slot gets the extra bit only where the bit is known, here and in all slots before it.
     pub(super) fn write(self, slots: &[Slot], cut: u32) -> Option<[u8; N]> {
@@ -457,7 +466,8 @@ impl<const N: usize> Shape<N> {
         out
     }
 
-    /// Whether the number of longer slots has to be marked, because it is not the one that the slots alone imply.
+    /// Whether the number of longer slots has to be marked, because it is not the one that the
+    /// slots alone imply.
     fn is_marked(self, layout: &Layout) -> bool {
         layout.extended < self.plain(layout.slots, layout.live).extended
     }
@@ -499,8 +509,8 @@ fn highest<const N: usize>(block: &[u8; N]) -> Option<u32> {
     Some(64 * i + word.ilog2())
 }
 
-/// The block with a range of bits moved down by 25 or fewer, and zeros where it ended; what is not in the range or
-/// overwritten stays.
+/// The block with a range of bits moved down by 25 or fewer, and zeros where it ended; what is
+/// not in the range or overwritten stays.
 fn deleted<const N: usize>(block: &[u8; N], range: Range<u32>, by: u32) -> [u8; N] {
     let words = block.as_chunks::<8>().0;
     let kept = |j: usize, range: &Range<u32>| {

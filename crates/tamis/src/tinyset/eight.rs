@@ -1,5 +1,5 @@
-//! Lookups of eight keys at once, in blocks of the default shape and size, where the processor has
-//! vectors for it.
+//! Lookups of eight keys at once, in blocks of the default shape and size, where the processor
+//! has vectors for it.
 
 use super::fast::Default as Usual;
 use crate::bits::fastrange_by_halves;
@@ -158,8 +158,8 @@ mod tests {
         filled_blocks_agree::<true>();
     }
 
-    /// Bits at random, denser and sparser. Where they are a block, all agree; where they are none, which no file gets past,
-    /// nothing panics.
+    /// Bits at random, denser and sparser. Where they are a block, all agree; where they are
+    /// none, which no file gets past, nothing panics.
     fn random_images_agree<const REMOVABLE: bool>() {
         let shape = Usual::<BLOCK, REMOVABLE>::SHAPE;
         let (mut sound, mut others) = (0, 0);

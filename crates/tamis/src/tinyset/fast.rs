@@ -1,14 +1,15 @@
 //! Short cuts for blocks of the default shape, as many chains as bytes.
 //!
-//! A lookup has two branches that depend on the key. An empty chain ends it, as half of those of absent keys are. That is
-//! guessed wrong for every second absent key, and pays all the same: while a line is on its way, the processor goes on by
-//! its guess, and where it guesses that a lookup ends here it asks for the lines of the next ones, right or wrong. The
-//! other branch takes the few chains that do not fit below to a loop over their slots, and a block with too many slots to
-//! the plain code of [`block`](super::block). A chain holds one to four slots; a branch on each would cost more than
-//! comparing all.
+//! A lookup has two branches that depend on the key. An empty chain ends it, as half of those of
+//! absent keys are. That is guessed wrong for every second absent key, and pays all the same:
+//! while a line is on its way, the processor goes on by its guess, and where it guesses that a
+//! lookup ends here it asks for the lines of the next ones, right or wrong. The other branch
+//! takes the few chains that do not fit below to a loop over their slots, and a block with too
+//! many slots to the plain code of [`block`](super::block). A chain holds one to four slots; a
+//! branch on each would cost more than comparing all.
 //!
-//! The slots of a chain are compared at once: in one word by arithmetic if they fit in it and are of one width, which most
-//! are; with AVX-512 in a vector, [`Fields`], whatever their widths.
+//! The slots of a chain are compared at once: in one word by arithmetic if they fit in it and are
+//! of one width, which most are; with AVX-512 in a vector, [`Fields`], whatever their widths.
 
 use super::block::{CAP, Layout, Shape, prefix, widths};
 use crate::bits::{fastrange, low_mask};
@@ -42,12 +43,14 @@ struct Found {
     /// Slots that decide the widths, and those of them in use.
     slots: u64,
     live: u64,
-    /// Whether the end marks all lie where this file looks; if not, nothing above is true but `present`.
+    /// Whether the end marks all lie where this file looks; if not, nothing above is true but
+    /// `present`.
     sound: bool,
 }
 
 impl Found {
-    /// The chain's fingerprints, in a block whose first `longer` slots have one bit more than `width`.
+    /// The chain's fingerprints, in a block whose first `longer` slots have one bit more than
+    /// `width`.
     #[inline(always)]
     fn chain<const N: usize, const REMOVABLE: bool>(
         &self,
@@ -71,7 +74,8 @@ impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
         removable: REMOVABLE,
     };
     const HEADER: u64 = Self::SHAPE.header() as u64;
-    /// By the number of slots: width, and how many are longer. No more slots than this are looked at here.
+    /// By the number of slots: width, and how many are longer. No more slots than this are looked
+    /// at here.
     pub(super) const WIDTHS: &'static [[u8; 2]; 256] = &{
         let mut table = [[0; 2]; 256];
         let mut slots = 0;
@@ -142,7 +146,8 @@ impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
         let longer = if REMOVABLE && block[N / 8] & 2 != 0 {
             // Their number follows from the 1 behind the last fingerprint.
             let end = highest(block).wrapping_sub(Self::HEADER + slots);
-            // In bits that no operation writes it may be anything; a byte of it takes every sum below in range.
+            // In bits that no operation writes it may be anything; a byte of it takes every sum
+            // below in range.
             u64::from(end.wrapping_sub(found.live * short) as u8)
         } else {
             longer
@@ -182,8 +187,9 @@ impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
             let fields = found.chain::<N, REMOVABLE>(short, longer, len);
             return fields.compare(bits, block, remainder).equal != 0;
         }
-        // All slots of the chain at once: a field that is 0 after the xor borrows through its top bit. The lowest such
-        // field is never marked wrongly, so there is a mark if and only if there is a match.
+        // All slots of the chain at once: a field that is 0 after the xor borrows through its top
+        // bit. The lowest such field is never marked wrongly, so there is a mark if and only if
+        // there is a match.
         let ones = ONES[width as usize % 64];
         let fields = word(block, byte as usize).wrapping_shr(shift as u32);
         let x = fields ^ remainder.wrapping_shr(64 - width as u32).wrapping_mul(ones);
@@ -195,7 +201,8 @@ impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
 }
 
 impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
-    /// Looks at the slots of a chain from its first: for long chains, and those among which the longer slots end.
+    /// Looks at the slots of a chain from its first: for long chains, and those among which the
+    /// longer slots end.
     #[cold]
     #[inline(never)]
     fn one_by_one(block: &[u8; N], layout: Layout, start: u32, remainder: u64) -> bool {
@@ -213,11 +220,12 @@ impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
     }
 }
 
-/// How an insertion shortens the fingerprints of a block, by the number of slots: a mask of the bits that stay for each
-/// word, and how many of the bits before it go.
+/// How an insertion shortens the fingerprints of a block, by the number of slots: a mask of the
+/// bits that stay for each word, and how many of the bits before it go.
 ///
-/// The bits that go are the last ones of some fingerprints, as many as the new slot needs, 26 at most. Which fingerprints
-/// depends on the new slot's place only by whether it is itself among the longer ones: two rows for each number.
+/// The bits that go are the last ones of some fingerprints, as many as the new slot needs, 26 at
+/// most. Which fingerprints depends on the new slot's place only by whether it is itself among
+/// the longer ones: two rows for each number.
 struct Shrinking<const WORDS: usize, const ROWS: usize> {
     masks: [[u64; WORDS]; ROWS],
     gone: [[u8; WORDS]; ROWS],
@@ -265,8 +273,8 @@ impl<const WORDS: usize, const ROWS: usize> Shrinking<WORDS, ROWS> {
     }
 }
 
-/// Blocks with 3/2 as many slots as bytes, or more, are rewritten by the plain code: less than one in a million, unless
-/// the filter is overfull.
+/// Blocks with 3/2 as many slots as bytes, or more, are rewritten by the plain code: less than
+/// one in a million, unless the filter is overfull.
 static SHRINKING_32: [Shrinking<4, 96>; 2] = [Shrinking::new(32), Shrinking::new(34)];
 static SHRINKING_64: [Shrinking<8, 192>; 2] = [Shrinking::new(64), Shrinking::new(66)];
 static SHRINKING_128: [Shrinking<16, 384>; 2] = [Shrinking::new(128), Shrinking::new(130)];
@@ -283,7 +291,8 @@ impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
         }
     }
 
-    /// The same block as [`Shape::inserted`], written in place; `None` if it is full, and then it is as it was.
+    /// The same block as [`Shape::inserted`], written in place; `None` if it is full, and then it
+    /// is as it was.
     #[inline(always)]
     pub(super) fn insert<B: Bits>(
         bits: B,
@@ -345,8 +354,8 @@ impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
         loop {
             let place = Self::HEADER + found.slots + at * short + at.min(longer);
             let above = 64 - short - u64::from(at < longer);
-            // The complements of both, at the top of a word: a fingerprint is below if its complement is above, zeros
-            // for the bits that it has not.
+            // The complements of both, at the top of a word: a fingerprint is below if its
+            // complement is above, zeros for the bits that it has not.
             if !field(block, place) << (above % 64) <= wanted {
                 return at;
             }
@@ -371,9 +380,9 @@ fn plain_insert<const N: usize, const REMOVABLE: bool>(
 
 /// The words in which the first end marks lie; two, or three of a large block.
 ///
-/// A chain that has `rank` chains before it starts after the end mark of number `rank`, counted from 1. So that a rank
-/// of 0 is no exception, a mark is set before slot 0 where there is a bit for it; where there is none, the leading zeros
-/// of a word without ones do.
+/// A chain that has `rank` chains before it starts after the end mark of number `rank`, counted
+/// from 1. So that a rank of 0 is no exception, a mark is set before slot 0 where there is a bit
+/// for it; where there is none, the leading zeros of a word without ones do.
 struct Marks<const N: usize> {
     words: [u64; 3],
     /// Ones in the first word, and in the first two.
@@ -422,8 +431,8 @@ impl<const N: usize> Marks<N> {
             };
             (bits.one(word, number), words)
         } else {
-            // What is left of the number when the first word has had its share is 0 if that one has it. That is not so
-            // for a first word of 64 ones, which is no shift.
+            // What is left of the number when the first word has had its share is 0 if that one
+            // has it. That is not so for a first word of 64 ones, which is no shift.
             sound = self.ones[0] < 64;
             let number = number(if self.shift > 0 { n.min(64) } else { n });
             let low = bits.one(self.words[0], number);
@@ -436,15 +445,15 @@ impl<const N: usize> Marks<N> {
     }
 }
 
-/// 2^(n − 1), or 0 where n is 0 or 64, which is the most it may be: then all chains of a block are in use, which is too
-/// rare to be fast.
+/// 2^(n − 1), or 0 where n is 0 or 64, which is the most it may be: then all chains of a block
+/// are in use, which is too rare to be fast.
 #[inline(always)]
 fn number(n: u64) -> u64 {
     1u64.wrapping_shl(n as u32) >> 1
 }
 
-/// All ones if `a < b`, else 0, for numbers below 2⁶³. Written so that no branch is made of it: which it is, is as good
-/// as random, and a wrong guess costs as much as a lookup.
+/// All ones if `a < b`, else 0, for numbers below 2⁶³. Written so that no branch is made of it:
+/// which it is, is as good as random, and a wrong guess costs as much as a lookup.
 #[inline(always)]
 fn is_below(a: u64, b: u64) -> u64 {
     (a.wrapping_sub(b) as i64 >> 63) as u64
@@ -518,7 +527,8 @@ mod tests {
         }
     }
 
-    /// Blocks as they come about, at every load up to the last bit, in even and in lopsided chains.
+    /// Blocks as they come about, at every load up to the last bit, in even and in lopsided
+    /// chains.
     fn blocks<const N: usize, const REMOVABLE: bool>(mut each: impl FnMut(&[u8; N], u64)) {
         let shape = Default::<N, REMOVABLE>::SHAPE;
         for seed in 0..40u64 {
@@ -533,7 +543,8 @@ mod tests {
                     0 => step as u32 % N as u32,
                     _ => (spread + 11 * (seed % 7) as u32) % N as u32,
                 };
-                // Fingerprints that meet, and such as are taken for end marks where one looks too far.
+                // Fingerprints that meet, and such as are taken for end marks where one looks too
+                // far.
                 let remainder = match seed / 8 % 5 {
                     0 => mix64(x),
                     // A first word of ones, of which only some are end marks.
@@ -618,8 +629,8 @@ mod tests {
         assert!(refused > 10, "{refused} blocks were full");
     }
 
-    /// Bits at random, denser and sparser: where they are a block, all ways agree on them; where they are none, which no
-    /// file gets past, no way panics.
+    /// Bits at random, denser and sparser: where they are a block, all ways agree on them; where
+    /// they are none, which no file gets past, no way panics.
     fn random_images_agree<const N: usize, const REMOVABLE: bool>() {
         let shape = Default::<N, REMOVABLE>::SHAPE;
         let (mut blocks, mut others, mut yes) = (0, 0, 0);

@@ -16,33 +16,39 @@
 //!  chain 1: slot 0 ┃ chain 2: slots 1, 2 ┃ chain 5: slot 3 ┃ …
 //! ```
 //!
-//! A block is a hash table with chaining, without pointers: the index says which chains exist, the end marks say where
-//! each ends, and counting ones in both finds a chain. There is no counter either: with k chains, the block has as many
-//! slots as lie up to the k-th end mark. All bits that remain belong to the fingerprints, shared out evenly: with X
-//! slots each gets ⌊448/X⌋ − 1 bits beside its end mark, and the first 448 mod X one more. Few keys have long
-//! fingerprints; a key more makes each a little shorter. A block is full of information at every load, and never full.
+//! A block is a hash table with chaining, without pointers: the index says which chains exist,
+//! the end marks say where each ends, and counting ones in both finds a chain. There is no
+//! counter either: with k chains, the block has as many slots as lie up to the k-th end mark. All
+//! bits that remain belong to the fingerprints, shared out evenly: with X slots each gets ⌊448/X⌋
+//! − 1 bits beside its end mark, and the first 448 mod X one more. Few keys have long
+//! fingerprints; a key more makes each a little shorter. A block is full of information at every
+//! load, and never full.
 //!
 //! # Why an insertion loses nothing
 //!
-//! A slot keeps the *first* bits of its key's remainder, and the width of slot i among X, ⌈(448 − i)/X⌉ − 1, never grows
-//! with i or with X. An insertion moves slots to higher numbers only, and X up. So every new field is a prefix of the old
-//! one, and of the key's own remainder: the key goes on matching it. For the same reason two filters unite without their
-//! keys: slots of both, in order, at a larger X.
+//! A slot keeps the *first* bits of its key's remainder, and the width of slot i among X, ⌈(448 −
+//! i)/X⌉ − 1, never grows with i or with X. An insertion moves slots to higher numbers only, and
+//! X up. So every new field is a prefix of the old one, and of the key's own remainder: the key
+//! goes on matching it. For the same reason two filters unite without their keys: slots of both,
+//! in order, at a larger X.
 //!
-//! Where two remainders differ only in bits that are lost, their slots hold the same bits, and their order does not
-//! matter. So the bits of a filter depend on its keys alone, not on the order in which they came: inserting, building at
-//! once and uniting give the same file. (After removals the block's highest load shows.)
+//! Where two remainders differ only in bits that are lost, their slots hold the same bits, and
+//! their order does not matter. So the bits of a filter depend on its keys alone, not on the
+//! order in which they came: inserting, building at once and uniting give the same file. (After
+//! removals the block's highest load shows.)
 //!
 //! # Removing
 //!
-//! [`TinySetRemovable`] has two flags after the index. Removing a key frees its slot but cannot lengthen the others, whose
-//! bits are gone: X stays, and the free slots stand at the end as one more chain without fingerprints; the first flag
-//! says that it exists. The second says that fewer slots have the extra bit than X alone implies; their number then
-//! follows from the highest set bit, a 1 after the last fingerprint. A block that gets empty starts anew.
+//! [`TinySetRemovable`] has two flags after the index. Removing a key frees its slot but cannot
+//! lengthen the others, whose bits are gone: X stays, and the free slots stand at the end as one
+//! more chain without fingerprints; the first flag says that it exists. The second says that
+//! fewer slots have the extra bit than X alone implies; their number then follows from the
+//! highest set bit, a 1 after the last fingerprint. A block that gets empty starts anew.
 //!
-//! Of several slots that match, the first goes: it is the longest. Were a shorter one removed, the key that it stood for
-//! might be left with a longer one that it does not match. Taking the longest is safe: another key that it stood for
-//! matches every shorter prefix of it too, and finds the slot of the removed key.
+//! Of several slots that match, the first goes: it is the longest. Were a shorter one removed,
+//! the key that it stood for might be left with a longer one that it does not match. Taking the
+//! longest is safe: another key that it stood for matches every shorter prefix of it too, and
+//! finds the slot of the removed key.
 //!
 //! # Cost
 //!
@@ -56,42 +62,48 @@
 //! | [`Cuckoo`](crate::Cuckoo), whole bits | 8.42 | 10.53 | 11.58 | 13.69 | 17.90 | 20.00 |
 //! | least possible | 4.32 | 6.64 | 8.00 | 9.97 | 13.29 | 16.00 |
 //!
-//! Blocks of 128 bytes save 0.2 bits at 1 % and 0.9 at 0.01 % for a second line; blocks of 32 bytes need more.
-//! A filter may be overfilled: the rate rises gently, and an insertion is refused only when a block has as many slots as
-//! bits, some eight times its load.
+//! Blocks of 128 bytes save 0.2 bits at 1 % and 0.9 at 0.01 % for a second line; blocks of 32
+//! bytes need more. A filter may be overfilled: the rate rises gently, and an insertion is
+//! refused only when a block has as many slots as bits, some eight times its load.
 //!
-//! A lookup reads one line, and ends there if the key's chain is empty, as half of those of absent keys are; more at lower
-//! rates, whose blocks hold fewer keys. All other chains take the same instructions whatever the rate (`cargo xtask
-//! instructions` counts them). They decide, not the memory: a batch at 10⁷ keys and 2⁻⁸ took four times the limit, one random
-//! line of a table of the same size, on a Zen 3 core. With AVX-512 batches look up eight keys at once, in 8.3 ns instead of
-//! 13.5 there on an Emerald Rapids core (a loop that is not in the repository), the same at every rate. Beside
-//! [`Cuckoo`](crate::Cuckoo) of 12 bits, in turns: 1.33 to 1.41 times as fast for absent keys; without AVX-512 0.88 to 1.01.
+//! A lookup reads one line, and ends there if the key's chain is empty, as half of those of
+//! absent keys are; more at lower rates, whose blocks hold fewer keys. All other chains take the
+//! same instructions whatever the rate (`cargo xtask instructions` counts them). They decide, not
+//! the memory: a batch at 10⁷ keys and 2⁻⁸ took four times the limit, one random line of a table
+//! of the same size, on a Zen 3 core. With AVX-512 batches look up eight keys at once, in 8.3 ns
+//! instead of 13.5 there on an Emerald Rapids core (a loop that is not in the repository), the
+//! same at every rate. Beside [`Cuckoo`](crate::Cuckoo) of 12 bits, in turns: 1.33 to 1.41 times
+//! as fast for absent keys; without AVX-512 0.88 to 1.01.
 //!
-//! What is slow: single lookups out of cache take some twice as long as cuckoo's, because so many instructions leave little
-//! room for a second miss in flight. A removal takes a multiple of cuckoo's, and into a block that has seen one an insertion
-//! goes slot by slot.
+//! What is slow: single lookups out of cache take some twice as long as cuckoo's, because so many
+//! instructions leave little room for a second miss in flight. A removal takes a multiple of
+//! cuckoo's, and into a block that has seen one an insertion goes slot by slot.
 //!
-//! To fill a filter of 10⁷ keys at 2⁻⁸ one key at a time takes longer than to fill a cuckoo filter of 12 bits: in turns, as its
-//! time over ours, 0.80 and 0.81 on Emerald Rapids, and 0.94 to 1.18 on Zen 3. In batches it takes less, 1.39 to 1.40 and 1.61 to
-//! 2.08 (`cargo run --release -p tamis-bench -- check --kinds tinyset`, with absent keys above).
+//! To fill a filter of 10⁷ keys at 2⁻⁸ one key at a time takes longer than to fill a cuckoo
+//! filter of 12 bits: in turns, as its time over ours, 0.80 and 0.81 on Emerald Rapids, and 0.94
+//! to 1.18 on Zen 3. In batches it takes less, 1.39 to 1.40 and 1.61 to 2.08 (`cargo run
+//! --release -p tamis-bench -- check --kinds tinyset`, with absent keys above).
 //!
-//! Short cuts exist for as many chains as a block has bytes, the default. With others a lookup walks its chain and an
-//! insertion every slot of the block, one after the other, which takes several times as long.
+//! Short cuts exist for as many chains as a block has bytes, the default. With others a lookup
+//! walks its chain and an insertion every slot of the block, one after the other, which takes
+//! several times as long.
 //!
 //! # When to choose it
 //!
-//! When keys arrive over time and space counts, at rates from 2.9 % to 0.012 %: there it is smaller than Bloom and cuckoo
-//! filters. Above, Bloom is smaller; below 2⁻¹³ the cuckoo filter catches up, and from about 2⁻¹⁵ on it is smaller.
-//! [`RankIndexed`](crate::RankIndexed) is larger down to 0.1 %, and much slower to change.
-//! [`SplitBlock512`](crate::SplitBlock512) is faster and larger; for a fixed set [`BinaryFuse8`](crate::BinaryFuse8) is
-//! smaller. [`Cuckoo`](crate::Cuckoo) does not lose accuracy when keys come and go for long, and removes them faster: here
-//! each block keeps the widths of its highest load, and the rate about doubles once as many keys have been replaced as it
-//! holds.
+//! When keys arrive over time and space counts, at rates from 2.9 % to 0.012 %: there it is
+//! smaller than Bloom and cuckoo filters. Above, Bloom is smaller; below 2⁻¹³ the cuckoo filter
+//! catches up, and from about 2⁻¹⁵ on it is smaller. [`RankIndexed`](crate::RankIndexed) is
+//! larger down to 0.1 %, and much slower to change. [`SplitBlock512`](crate::SplitBlock512) is
+//! faster and larger; for a fixed set [`BinaryFuse8`](crate::BinaryFuse8) is smaller.
+//! [`Cuckoo`](crate::Cuckoo) does not lose accuracy when keys come and go for long, and removes
+//! them faster: here each block keeps the widths of its highest load, and the rate about doubles
+//! once as many keys have been replaced as it holds.
 //!
 //! # Bibliography
 //!
-//! - Einziger, Friedman, *TinySet: an access efficient self adjusting Bloom filter construction*, 2015: the block, the
-//!   two sizes, the counter that is not there. Removal differs: the paper's lets a bit of every longer slot match always.
+//! - Einziger, Friedman, *TinySet: an access efficient self adjusting Bloom filter construction*,
+//!   2015: the block, the two sizes, the counter that is not there. Removal differs: the paper's
+//!   lets a bit of every longer slot match always.
 
 use super::block::{CAP, MOST_CHAINS, Shape, Slot, interleave, prefix};
 use super::eight;
@@ -109,7 +121,8 @@ use crate::lookup::{self, Batch, EIGHT, Fill, NEAR, Ring};
 use crate::math;
 use crate::simd::{self, Bits, Op};
 
-/// A TinySet; see [`TinySet`] and [`TinySetRemovable`]. Insert, count, merge; remove where `REMOVABLE`.
+/// A TinySet; see [`TinySet`] and [`TinySetRemovable`]. Insert, count, merge; remove where
+/// `REMOVABLE`.
 ///
 /// ```
 /// use tamis::{Config, Keyed, TinySet};
@@ -145,7 +158,8 @@ pub type TinySet = TinySetOf<false>;
 /// ```
 pub type TinySetRemovable = TinySetOf<true>;
 
-/// Block, chain and remainder use this many bits of a hash; the bits after the remainder's are left alone.
+/// Block, chain and remainder use this many bits of a hash; the bits after the remainder's are
+/// left alone.
 const HASH_BITS: u32 = 64;
 
 /// Runs an expression for the block size, which is a constant in it.
@@ -179,14 +193,14 @@ impl<const REMOVABLE: bool> TinySetOf<REMOVABLE> {
         self.chains
     }
 
-    /// Keys per chain, on average: 0.89 in a filter for 1 % that holds what it was built for, 0.76 at 2⁻⁸, 0.46 at
-    /// 0.01 %. It may go on growing, and the rate with it.
+    /// Keys per chain, on average: 0.89 in a filter for 1 % that holds what it was built for,
+    /// 0.76 at 2⁻⁸, 0.46 at 0.01 %. It may go on growing, and the rate with it.
     pub fn load_factor(&self) -> f64 {
         self.len as f64 / (self.blocks as f64 * f64::from(self.chains))
     }
 
-    /// The slots that decide the widths of fingerprints: [`len`](Filter::len) where nothing was ever removed, else up to
-    /// the sum of each block's highest load.
+    /// The slots that decide the widths of fingerprints: [`len`](Filter::len) where nothing was
+    /// ever removed, else up to the sum of each block's highest load.
     pub fn logical_len(&self) -> u64 {
         sized!(self.block, N => {
             let shape = self.shape::<N>();
@@ -218,8 +232,8 @@ impl<const REMOVABLE: bool> TinySetOf<REMOVABLE> {
         self.chains == self.block
     }
 
-    /// Whether they are besides of the size that most have. Single calls have functions of their own for it: one for all
-    /// sizes is so large that it saves and restores more than it needs.
+    /// Whether they are besides of the size that most have. Single calls have functions of their
+    /// own for it: one for all sizes is so large that it saves and restores more than it needs.
     #[inline(always)]
     fn is_default(&self) -> bool {
         self.is_usual() && self.block == 64
@@ -323,7 +337,8 @@ impl<const REMOVABLE: bool> TinySetOf<REMOVABLE> {
 
     /// Fills the empty filter, each block written once. Reorders the hashes.
     fn fill<const N: usize>(&mut self, hashes: &mut [u64]) -> Result<(), Full> {
-        // Block, chain and remainder are the leading digits of a hash: in its order, all are in order.
+        // Block, chain and remainder are the leading digits of a hash: in its order, all are in
+        // order.
         hashes.sort_unstable();
         let shape = self.shape::<N>();
         let mut slots = Vec::new();
@@ -387,9 +402,11 @@ impl<const REMOVABLE: bool> TinySetOf<REMOVABLE> {
     }
 }
 
-/// The smallest mean load that a filter is sized for: below, the longest fingerprint is too short for the rate.
+/// The smallest mean load that a filter is sized for: below, the longest fingerprint is too short
+/// for the rate.
 const LEAST_LOAD: f64 = 1.0;
-/// Up to this many blocks the binomial law decides, beyond it Poisson's, which is the same to all digits that matter.
+/// Up to this many blocks the binomial law decides, beyond it Poisson's, which is the same to all
+/// digits that matter.
 const FEW: f64 = 1024.0;
 
 /// The most blocks: a hash of 64 bits must give block, chain and remainder.
@@ -402,7 +419,8 @@ fn chains_of(block: u32) -> std::ops::RangeInclusive<u32> {
     block / 4..=(2 * block).min(MOST_CHAINS)
 }
 
-/// Why a block takes no more: a chain that fills most of it is one key over and over, or as good as one.
+/// Why a block takes no more: a chain that fills most of it is one key over and over, or as good
+/// as one.
 #[cold]
 fn full<const N: usize>(shape: Shape<N>, copies: u32, keys: u64) -> Full {
     let kind = if 2 * copies > shape.array() {

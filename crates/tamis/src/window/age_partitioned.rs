@@ -10,28 +10,33 @@
 //!   later                                ●    ●    ●   ●     the same bits: found while k slices in a row have them
 //! ```
 //!
-//! A key sets one bit in each of the k youngest slices. After every n/l insertions, a *generation*, the ring shifts: the
-//! oldest slice is cleared and becomes the youngest. A key's bits thus stay k in a row and grow older together; a key is
-//! in when k slices in a row have its bits. From the shift l + 1 after it on they are cleared one by one, so it is sure
-//! to be found for n insertions and not after n + n/l.
+//! A key sets one bit in each of the k youngest slices. After every n/l insertions, a
+//! *generation*, the ring shifts: the oldest slice is cleared and becomes the youngest. A key's
+//! bits thus stay k in a row and grow older together; a key is in when k slices in a row have its
+//! bits. From the shift l + 1 after it on they are cleared one by one, so it is sure to be found
+//! for n insertions and not after n + n/l.
 //!
-//! It then fades rather than leaves: j generations later it still has k − j bits in a row, and is found with probability
-//! 2⁻ʲ when other keys have set the j bits beside them. Only after k generations is it as any absent key. (The rate that
-//! the paper derives is that of keys that never were in.)
+//! It then fades rather than leaves: j generations later it still has k − j bits in a row, and is
+//! found with probability 2⁻ʲ when other keys have set the j bits beside them. Only after k
+//! generations is it as any absent key. (The rate that the paper derives is that of keys that
+//! never were in.)
 //!
-//! A slice is k generations young, is then left alone, and is half full from there on. The place of a key in a slice
-//! is one of its k places, by the number of the shift that made the slice; slices in a row have different ones.
+//! A slice is k generations young, is then left alone, and is half full from there on. The place
+//! of a key in a slice is one of its k places, by the number of the shift that made the slice;
+//! slices in a row have different ones.
 //!
 //! # Lookup
 //!
-//! Test slice l and those older than it. Where one fails, no run of k can contain it: go on k slices younger, and of the
-//! run that ends before the failure only what was not tested is missing. An absent key fails half of its tests, so a
-//! lookup reads about 2·l/k + 2 lines, a member k more.
+//! Test slice l and those older than it. Where one fails, no run of k can contain it: go on k
+//! slices younger, and of the run that ends before the failure only what was not tested is
+//! missing. An absent key fails half of its tests, so a lookup reads about 2·l/k + 2 lines, a
+//! member k more.
 //!
 //! # Cost
 //!
-//! (k + l)·k/(l·ln 2) bits per key of the window (`math::apbf_bits_per_key`); the rate is that of a run of k among k + l
-//! slices (`math::apbf_fpr`). More generations take less space, have a higher rate and need more tests:
+//! (k + l)·k/(l·ln 2) bits per key of the window (`math::apbf_bits_per_key`); the rate is that of
+//! a run of k among k + l slices (`math::apbf_fpr`). More generations take less space, have a
+//! higher rate and need more tests:
 //!
 //! | k, l | rate | bits per key | slack |
 //! |---|---|---|---|
@@ -39,18 +44,22 @@
 //! | 9, 14 | 1.07 % | 21.3 | n/14 |
 //! | 7, 5 | 1.28 % | 24.2 | n/5 |
 //!
-//! A shift clears a slice of k·n/(l·ln 2) bits at once: 25 KB for a window of a million keys at 1 %.
+//! A shift clears a slice of k·n/(l·ln 2) bits at once: 25 KB for a window of a million keys at 1
+//! %.
 //!
 //! # When to choose it
 //!
-//! When most keys must leave soon after the window: within n/87 at 1 % they begin to fade, by half with every n/87 more.
-//! Otherwise [`Sliding`](crate::Sliding): keys leave it at once within n/4, it is smaller (16.2 bits), faster, merges, knows
-//! windows of time, and forgets without a pause.
+//! When most keys must leave soon after the window: within n/87 at 1 % they begin to fade, by
+//! half with every n/87 more. Otherwise [`Sliding`](crate::Sliding): keys leave it at once within
+//! n/4, it is smaller (16.2 bits), faster, merges, knows windows of time, and forgets without a
+//! pause.
 //!
 //! # Bibliography
 //!
-//! - Shtul, Baquero, Almeida, *Age-partitioned Bloom filters*, 2020: the ring, the lookup that skips, and the rate.
-//! - Naor, Yogev, *Tight bounds for sliding Bloom filters*, 2015: the least space for a window and its slack.
+//! - Shtul, Baquero, Almeida, *Age-partitioned Bloom filters*, 2020: the ring, the lookup that
+//!   skips, and the rate.
+//! - Naor, Yogev, *Tight bounds for sliding Bloom filters*, 2015: the least space for a window
+//!   and its slack.
 
 use crate::bloom::positions;
 use crate::buf::Buf;
@@ -122,8 +131,8 @@ impl AgePartitioned {
 
     /// Whether the key is in the window; from now on it is, with a whole window before it.
     ///
-    /// Counts as an insertion only where the newest generation does not hold the key, so that a key that comes often does
-    /// not use up the window.
+    /// Counts as an insertion only where the newest generation does not hold the key, so that a
+    /// key that comes often does not use up the window.
     pub fn seen(&mut self, hash: u64) -> bool {
         let places = self.places(hash);
         let mut cursor = self.cursor(0);
@@ -144,7 +153,8 @@ impl AgePartitioned {
         self.k + self.l
     }
 
-    /// The k places of a hash, in slices of any number: with [`is_set`](Self::is_set) this filter's geometry.
+    /// The k places of a hash, in slices of any number: with [`is_set`](Self::is_set) this
+    /// filter's geometry.
     #[inline(always)]
     fn places(&self, hash: u64) -> [u64; MOST_K] {
         let mut places = [0; MOST_K];
@@ -234,7 +244,8 @@ impl Filter for AgePartitioned {
     fn contains(&self, hash: u64) -> bool {
         let places = self.places(hash);
         let mut cursor = self.cursor(self.l);
-        // Slices from `age` on match so far, `run` of them; `known` more before the last failure do.
+        // Slices from `age` on match so far, `run` of them; `known` more before the last failure
+        // do.
         let (mut age, mut run, mut known) = (self.l, 0, 0);
         loop {
             if self.is_set(cursor, &places) {
@@ -255,7 +266,8 @@ impl Filter for AgePartitioned {
         }
     }
 
-    /// How many insertions are held: at least the window's, as far as there were so many, and at most a generation more.
+    /// How many insertions are held: at least the window's, as far as there were so many, and at
+    /// most a generation more.
     fn len(&self) -> u64 {
         self.len
     }

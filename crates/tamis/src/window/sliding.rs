@@ -1,10 +1,12 @@
-//! A window over a stream: the last n insertions, or those of the last T seconds, and nothing older.
+//! A window over a stream: the last n insertions, or those of the last T seconds, and nothing
+//! older.
 //!
 //! # The idea
 //!
-//! The stream is cut into generations of n/G insertions. `G + 1` Bloom filters, the *slices*, hold one generation each:
-//! G that cover the window and the newest, which is filling. When it has its n/G keys, the slice of the oldest
-//! generation becomes the newest. So a key is found for n insertions at least and n + n/G at most: n/G is the *slack*.
+//! The stream is cut into generations of n/G insertions. `G + 1` Bloom filters, the *slices*,
+//! hold one generation each: G that cover the window and the newest, which is filling. When it
+//! has its n/G keys, the slice of the oldest generation becomes the newest. So a key is found for
+//! n insertions at least and n + n/G at most: n/G is the *slack*.
 //!
 //! ```text
 //!                x₀                x₁                    x₂            the same k places in every slice
@@ -14,46 +16,55 @@
 //!   swept   … ──────── 1 ─────────┼────── 0 ──────┼────── 1 ── …       a bit for 64 fields: is the newest slice clear?
 //! ```
 //!
-//! All slices use the same places, and their bits at a place lie side by side. A lookup therefore reads k places, not
-//! (G + 1)·k, and stops where no slice is left: after 3.9 on average for an absent key at 1 % (Σ over j ≥ 0 of
-//! 1 − (1 − 2⁻ʲ)⁵).
+//! All slices use the same places, and their bits at a place lie side by side. A lookup therefore
+//! reads k places, not (G + 1)·k, and stops where no slice is left: after 3.9 on average for an
+//! absent key at 1 % (Σ over j ≥ 0 of 1 − (1 − 2⁻ʲ)⁵).
 //!
 //! # Forgetting without a pause
 //!
-//! A slice that is taken anew still has the bits of its last generation. Clearing it at once would make one insertion in
-//! n/G wait for the whole array. Instead every insertion clears the next block of 64 fields, and any other block that it
-//! sets a bit in. A flag for each block tells whether it is clear; what the newest slice says elsewhere does not count.
-//! The flags' meaning alternates with each generation, so that none need resetting. No insertion clears more than k + s
-//! blocks, s = ⌈(m/64) / (n/G)⌉ for m places: s is 1 while there are no more than 64 places for each key of a generation,
-//! which takes rates below 10⁻¹² to exceed where a generation has hundreds. Only [`advance`](Sliding::advance) and
-//! [`make_room`](Sliding::make_room), which end a generation before it has its share, clear all that is left of it.
+//! A slice that is taken anew still has the bits of its last generation. Clearing it at once
+//! would make one insertion in n/G wait for the whole array. Instead every insertion clears the
+//! next block of 64 fields, and any other block that it sets a bit in. A flag for each block
+//! tells whether it is clear; what the newest slice says elsewhere does not count. The flags'
+//! meaning alternates with each generation, so that none need resetting. No insertion clears more
+//! than k + s blocks, s = ⌈(m/64) / (n/G)⌉ for m places: s is 1 while there are no more than 64
+//! places for each key of a generation, which takes rates below 10⁻¹² to exceed where a
+//! generation has hundreds. Only [`advance`](Sliding::advance) and
+//! [`make_room`](Sliding::make_room), which end a generation before it has its share, clear all
+//! that is left of it.
 //!
 //! # Cost
 //!
-//! (G + 1)/G · log₂(1/ε′)/ln 2 bits per key of the window, with ε′ = 1 − (1 − ε)^(1/(G+1)), and 1/64 of a bit for each
-//! field: 16.2 at 1 % and G = 4 (`math::generations_bits_per_key`); G = 8 needs 15.9 and G = 1 22.1. The least that any
-//! window of this slack can need has the leading term 9.4 (`math::sliding_lower_bound`).
+//! (G + 1)/G · log₂(1/ε′)/ln 2 bits per key of the window, with ε′ = 1 − (1 − ε)^(1/(G+1)), and
+//! 1/64 of a bit for each field: 16.2 at 1 % and G = 4 (`math::generations_bits_per_key`); G = 8
+//! needs 15.9 and G = 1 22.1. The least that any window of this slack can need has the leading
+//! term 9.4 (`math::sliding_lower_bound`).
 //!
 //! # Windows of time
 //!
-//! With `seconds` a generation ends by the clock, which the caller reads and hands to [`advance`](Sliding::advance), so
-//! that tests and replays own the time. Capacity is then the most that a window is to hold, and a generation takes its
-//! share of it: the insertion after that is refused ([`Full`]), never taken at the price of the rate or of the window.
-//! Keys that the filter is built from came at one time, so all of them are in one generation, and the share is as many
-//! where it would be fewer.
-//! [`make_room`](Sliding::make_room) gives up the oldest generation instead, and [`covered`](Sliding::covered) says how
-//! far back the answers then reach.
+//! With `seconds` a generation ends by the clock, which the caller reads and hands to
+//! [`advance`](Sliding::advance), so that tests and replays own the time. Capacity is then the
+//! most that a window is to hold, and a generation takes its share of it: the insertion after
+//! that is refused ([`Full`]), never taken at the price of the rate or of the window. Keys that
+//! the filter is built from came at one time, so all of them are in one generation, and the share
+//! is as many where it would be fewer. [`make_room`](Sliding::make_room) gives up the oldest
+//! generation instead, and [`covered`](Sliding::covered) says how far back the answers then
+//! reach.
 //!
 //! # When to choose it
 //!
-//! To know whether a key came by lately: deduplication, rate limits, caches' doorkeepers, replay protection. For a set
-//! that does not age take [`SplitBlock512`](crate::SplitBlock512); to remove chosen keys, [`Cuckoo`](crate::Cuckoo).
+//! To know whether a key came by lately: deduplication, rate limits, caches' doorkeepers, replay
+//! protection. For a set that does not age take [`SplitBlock512`](crate::SplitBlock512); to
+//! remove chosen keys, [`Cuckoo`](crate::Cuckoo).
 //!
 //! # Bibliography
 //!
-//! - Chang, Feng, Li, *Approximate caches for packet classification*, 2004: two filters taking turns (G = 1 here).
-//! - Metwally, Agrawal, El Abbadi, *Duplicate detection in click streams*, 2005: windows of several sub-windows.
-//! - Naor, Yogev, *Tight bounds for sliding Bloom filters*, 2015: window and slack, and the least space for them.
+//! - Chang, Feng, Li, *Approximate caches for packet classification*, 2004: two filters taking
+//!   turns (G = 1 here).
+//! - Metwally, Agrawal, El Abbadi, *Duplicate detection in click streams*, 2005: windows of
+//!   several sub-windows.
+//! - Naor, Yogev, *Tight bounds for sliding Bloom filters*, 2015: window and slack, and the least
+//!   space for them.
 
 use std::time::Duration;
 
@@ -110,7 +121,8 @@ use crate::packed::Packed;
 pub struct Sliding {
     /// For each place the bits of all slices.
     fields: Packed,
-    /// For each block of 64 fields the parity of the generation that last cleared its slice there.
+    /// For each block of 64 fields the parity of the generation that last cleared its slice
+    /// there.
     swept: Buf<u64>,
     /// What changes from insertion to insertion; see [`RING`] and those after it.
     state: Buf<u64>,
@@ -126,8 +138,8 @@ pub struct Sliding {
     newest: u64,
 }
 
-/// Where `state` holds the number of generations begun, modulo twice the slices: modulo the slices it is the number of
-/// the newest slice, and it is even or odd as the generation is.
+/// Where `state` holds the number of generations begun, modulo twice the slices: modulo the
+/// slices it is the number of the newest slice, and it is even or odd as the generation is.
 const RING: usize = 0;
 /// The insertions of the newest generation, up to its share.
 const TURN: usize = 1;
@@ -135,7 +147,8 @@ const TURN: usize = 1;
 const CLOCK: usize = 2;
 /// The reading from which on no insertion has been forgotten.
 const SINCE: usize = 3;
-/// From here on two words for each slice: the insertions that it holds, and the reading when it was begun.
+/// From here on two words for each slice: the insertions that it holds, and the reading when it
+/// was begun.
 const SLICES: usize = 4;
 
 const MOST_GENERATIONS: u32 = 15;
@@ -149,7 +162,8 @@ impl Sliding {
         self.fields.width() - 1
     }
 
-    /// The insertions that a window holds: the last so many are found, if the window is not one of time.
+    /// The insertions that a window holds: the last so many are found, if the window is not one
+    /// of time.
     pub fn window(&self) -> u64 {
         self.share.saturating_mul(u64::from(self.generations()))
     }
@@ -161,8 +175,8 @@ impl Sliding {
 
     /// Whether the key is in the window; from now on it is, with a whole window before it.
     ///
-    /// Counts as an insertion only where the newest generation does not hold the key, so that a key that comes often does
-    /// not use up the window.
+    /// Counts as an insertion only where the newest generation does not hold the key, so that a
+    /// key that comes often does not use up the window.
     ///
     /// # Errors
     ///
@@ -176,11 +190,11 @@ impl Sliding {
         Ok(found != 0)
     }
 
-    /// Tells the filter the time, as the time since a start of the caller's choice; an earlier one than before is
-    /// ignored. A window of insertions has no clock and stays as it is.
+    /// Tells the filter the time, as the time since a start of the caller's choice; an earlier
+    /// one than before is ignored. A window of insertions has no clock and stays as it is.
     ///
-    /// Every `window / generations` the oldest generation is forgotten, which clears what insertions have not cleared
-    /// already.
+    /// Every `window / generations` the oldest generation is forgotten, which clears what
+    /// insertions have not cleared already.
     pub fn advance(&mut self, now: Duration) {
         let now = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
         let clock = self.state[CLOCK];
@@ -194,17 +208,18 @@ impl Sliding {
         self.state.make_mut()[CLOCK] = now;
     }
 
-    /// Makes room where a window of time was [`Full`], by beginning a generation before its time: the oldest is
-    /// forgotten early, and [`covered`](Sliding::covered) is shorter until the window has passed. Without need nothing
-    /// happens.
+    /// Makes room where a window of time was [`Full`], by beginning a generation before its time:
+    /// the oldest is forgotten early, and [`covered`](Sliding::covered) is shorter until the
+    /// window has passed. Without need nothing happens.
     pub fn make_room(&mut self) {
         if self.is_full() {
             self.begin(self.state[CLOCK].saturating_add(1));
         }
     }
 
-    /// How far back from the clock's last reading answers reach: what was inserted less long ago is found. Shorter than
-    /// the window only after [`make_room`](Sliding::make_room). `None` where insertions are counted.
+    /// How far back from the clock's last reading answers reach: what was inserted less long ago
+    /// is found. Shorter than the window only after [`make_room`](Sliding::make_room). `None`
+    /// where insertions are counted.
     pub fn covered(&self) -> Option<Duration> {
         let window = self.window_time()?;
         match self.state[SINCE] {
@@ -269,7 +284,8 @@ impl Sliding {
         self.places / 64
     }
 
-    /// The blocks that are swept at least when a generation has so many insertions: all when it has its share.
+    /// The blocks that are swept at least when a generation has so many insertions: all when it
+    /// has its share.
     fn swept_at(&self, turn: u64) -> u64 {
         turn.saturating_mul(self.step).min(self.blocks())
     }
@@ -333,7 +349,8 @@ impl Filter for Sliding {
         self.slices(hash) != 0
     }
 
-    /// How many insertions are held: at least the window's, as far as there were so many, and at most the slack more.
+    /// How many insertions are held: at least the window's, as far as there were so many, and at
+    /// most the slack more.
     fn len(&self) -> u64 {
         self.counts().fold(0, u64::saturating_add)
     }
@@ -359,7 +376,8 @@ impl Filter for Sliding {
 }
 
 impl Insert for Sliding {
-    /// Never refused where insertions are counted; in a window of time when the generation has its share.
+    /// Never refused where insertions are counted; in a window of time when the generation has
+    /// its share.
     fn insert(&mut self, hash: u64) -> Result<(), Full> {
         if self.is_full() {
             return Err(Full::new(FullKind::Generation(self.share), self.len()));
@@ -396,7 +414,8 @@ impl Kind for Sliding {
         }
         let mut share = keys.max(1).div_ceil(u64::from(generations));
         if seconds.is_some() {
-            // All come at the clock's first reading, and only the newest generation stays for a whole window.
+            // All come at the clock's first reading, and only the newest generation stays for a
+            // whole window.
             share = share.max(hashes.len() as u64);
         }
         let part = math::share_of_fpr(fpr, generations + 1);
@@ -460,7 +479,8 @@ impl Kind for Sliding {
 }
 
 impl Sliding {
-    /// Refuses a state that no sequence of operations leads to, as far as later operations rely on it.
+    /// Refuses a state that no sequence of operations leads to, as far as later operations rely
+    /// on it.
     fn check(&self, len: u64) -> Result<(), DecodeError> {
         let (ring, turn, blocks) = (self.state[RING], self.state[TURN], self.blocks());
         let width = u64::from(self.fields.width());
@@ -580,7 +600,8 @@ mod tests {
 
     #[test]
     fn a_generation_is_gone_at_once_though_its_bits_are_cleared_later() {
-        // One insertion after five generations: the first is replaced, and nearly all its bits are still there.
+        // One insertion after five generations: the first is replaced, and nearly all its bits
+        // are still there.
         let mut filter = window(&Config::new(40_000));
         (0..50_001).for_each(|i| filter.insert(mix64(i)).unwrap());
         assert_eq!((filter.state[TURN], filter.len()), (1, 40_001));

@@ -1,5 +1,5 @@
-//! Laws 3, 9 and 10: a refused insertion changes nothing, what is removed is what was inserted, and a merged filter holds
-//! both.
+//! Laws 3, 9 and 10: a refused insertion changes nothing, what is removed is what was inserted,
+//! and a merged filter holds both.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,8 @@ use crate::rates::Tally;
 use crate::rates_of;
 use crate::support::{Rng, assert_holds, bytes, config, hash, hashes, hits, must};
 
-/// Whether an insertion is ever refused: of many copies of one key, or of many times the capacity.
+/// Whether an insertion is ever refused: of many copies of one key, or of many times the
+/// capacity.
 pub(crate) fn fills(info: &KindInfo) -> bool {
     let refused = |hash_of: fn(u64) -> u64| {
         let mut filter = must(info, &config(info, 10), &[]).filter().clone();
@@ -43,8 +44,8 @@ pub(crate) fn full_changes_nothing(info: &'static KindInfo) {
     batches_stop_at_the_refusal(info);
 }
 
-/// Inserts until 20 hashes in all were refused, and after each refusal compares every byte with a filter that was never
-/// given a refused hash. Returns the refusals.
+/// Inserts until 20 hashes in all were refused, and after each refusal compares every byte with a
+/// filter that was never given a refused hash. Returns the refusals.
 fn drive(info: &KindInfo, config: &Config, hashes: impl Iterator<Item = u64>) -> usize {
     let mut filter = must(info, config, &[]).filter().clone();
     let mut unrefused = filter.clone();
@@ -162,8 +163,9 @@ pub(crate) fn random_steps(info: &'static KindInfo) {
     for (seed, fpr_index) in [(1, 0), (2, usize::MAX)] {
         let configs = rates_of(info, capacity);
         let config = &configs[fpr_index.min(configs.len() - 1)];
-        // A saturated counter stays on purpose, and in so many steps one may be. Where a kind lets the width be chosen,
-        // counters that none of this saturates must leave nothing; those of the usual width must still deny no member.
+        // A saturated counter stays on purpose, and in so many steps one may be. Where a kind
+        // lets the width be chosen, counters that none of this saturates must leave nothing;
+        // those of the usual width must still deny no member.
         if info.params.iter().any(|param| param.name == "counter_bits") {
             walk(info, config, seed, 250_000);
             let wide = config.clone().set("counter_bits", 8);
@@ -255,8 +257,8 @@ fn walk(info: &KindInfo, config: &Config, seed: u64, steps: u64) -> bool {
     bytes(&filter) == bytes(must(info, config, &[]).filter())
 }
 
-/// A count is never below the copies inserted, as far as the filter can tell, and above it no more often than the rate
-/// allows.
+/// A count is never below the copies inserted, as far as the filter can tell, and above it no
+/// more often than the rate allows.
 pub(crate) fn counts(info: &'static KindInfo) {
     let n = 10_000;
     let config = config(info, 2 * n);
@@ -299,7 +301,8 @@ pub(crate) fn counts(info: &'static KindInfo) {
     tally.check("counts of absent keys");
 }
 
-/// One key until it is refused, or 70 000 times: counted exactly up to the limit, and as the limit from there on.
+/// One key until it is refused, or 70 000 times: counted exactly up to the limit, and as the
+/// limit from there on.
 pub(crate) fn counts_reach_the_limit(info: &'static KindInfo) {
     let mut filter = must(info, &config(info, 1000), &[]).filter().clone();
     let key = hash(16, 0);
@@ -364,8 +367,9 @@ fn merging_to_the_brim(info: &KindInfo) {
     }
 }
 
-/// Where a filter's bytes do not depend on the order of its keys, merging must give the bytes of the union. Whether they
-/// do is found by building, not by merging, so a merge that is wrong cannot excuse itself.
+/// Where a filter's bytes do not depend on the order of its keys, merging must give the bytes of
+/// the union. Whether they do is found by building, not by merging, so a merge that is wrong
+/// cannot excuse itself.
 pub(crate) fn merge_is_the_union(info: &'static KindInfo) {
     let config = config(info, 2000);
     let (a, b) = (hashes(17, 1000), hashes(18, 1000));
@@ -472,7 +476,8 @@ pub(crate) fn mismatched_parameters(info: &'static KindInfo) {
     assert!(refused > 0, "no two shapes were found");
 }
 
-/// Another kind, another hashing, or a kind that cannot merge: refused as such, and both are left as they were.
+/// Another kind, another hashing, or a kind that cannot merge: refused as such, and both are left
+/// as they were.
 pub(crate) fn merge_refusals(info: &'static KindInfo) {
     let config = config(info, 100);
     let ours = must(info, &config, &hashes(20, 50));

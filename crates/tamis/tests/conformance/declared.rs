@@ -27,7 +27,8 @@ pub(crate) fn traits(info: &'static KindInfo) {
     assert_eq!(can.count, info.copies > 0, "{} copies", info.copies);
 }
 
-/// Filled to eight times its capacity a kind that grows keeps the rate and every key, and no other does.
+/// Filled to eight times its capacity a kind that grows keeps the rate and every key, and no
+/// other does.
 pub(crate) fn growth(info: &'static KindInfo) {
     const CAPACITY: u64 = 1000;
     let config = config(info, CAPACITY);
@@ -37,7 +38,8 @@ pub(crate) fn growth(info: &'static KindInfo) {
         .as_insert()
         .is_some_and(|f| f.insert_batch(&members).is_ok());
     let keeps = members.iter().all(|&hash| filter.contains(hash));
-    // A rate that is measured on the filter's own bits scatters; one of a filter that is too full is far above.
+    // A rate that is measured on the filter's own bits scatters; one of a filter that is too full
+    // is far above.
     let grows = fits && keeps && filter.fpr() <= 1.2 * config.fpr;
     assert_eq!(grows, info.can.grow, "{} after growth", filter.fpr());
     if grows {

@@ -1,4 +1,5 @@
-//! Laws 7, 8 and 11: a file is read back byte for byte, anything else is refused, and the bytes never change.
+//! Laws 7, 8 and 11: a file is read back byte for byte, anything else is refused, and the bytes
+//! never change.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -90,7 +91,8 @@ fn answers_alike(a: &AnyFilter, b: &AnyFilter, n: u64, what: &str) {
     }
 }
 
-/// A mapped filter takes insertions in memory of its own: the file and other maps of it stay as they are.
+/// A mapped filter takes insertions in memory of its own: the file and other maps of it stay as
+/// they are.
 pub(crate) fn copy_on_write(info: &'static KindInfo) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("f.tamis");
@@ -257,8 +259,9 @@ const GOLDEN_KEYS: u64 = 400;
 /// Kinds of a very low rate have few false positives or none: the search ends here.
 const GOLDEN_SEARCHED: u64 = 100_000;
 
-/// The header's number of keys is held to the table that it comes with. A kind that merges adds such numbers up, whatever
-/// the parts have in common, so there it is no more than a count; the rate is not computed from it.
+/// The header's number of keys is held to the table that it comes with. A kind that merges adds
+/// such numbers up, whatever the parts have in common, so there it is no more than a count; the
+/// rate is not computed from it.
 pub(crate) fn forged_len(info: &'static KindInfo) {
     for n in [1, 1000] {
         let config = config(info, n);
@@ -284,14 +287,16 @@ fn golden_path(name: &str, extension: &str) -> PathBuf {
         .join(format!("{name}.{extension}"))
 }
 
-/// A committed file per kind: it opens, answers as it did when it was written, and is what would be written today.
+/// A committed file per kind: it opens, answers as it did when it was written, and is what would
+/// be written today.
 pub(crate) fn golden(info: &'static KindInfo) {
     let config = config(info, GOLDEN_KEYS).kind(info.name);
     let len = pin(info.name, &config, Hashing::default());
     assert!(len <= 8 << 10, "{len} bytes are too many to commit");
 }
 
-/// What no kind's default file shows: other hashings, no keys, several shards and salts, several blocks of checksums.
+/// What no kind's default file shows: other hashings, no keys, several shards and salts, several
+/// blocks of checksums.
 pub(crate) fn golden_variants() {
     let secret = Hashing::secret(*b"sixteen letters!");
     for (name, config, hashing) in [
@@ -399,7 +404,8 @@ pub(crate) fn golden_values() {
     assert!((0..400).all(|i| stored.get(&format!("present-{i}")) == Some(i * i)));
 }
 
-/// A window in the middle of a generation, which has cleared its slice in a part of the blocks only.
+/// A window in the middle of a generation, which has cleared its slice in a part of the blocks
+/// only.
 pub(crate) fn golden_window() {
     let config: Config = "sliding:capacity=400,fpr=0.01".parse().unwrap();
     let mut filter: Any = Keyed::new(&config).unwrap();
@@ -411,7 +417,8 @@ pub(crate) fn golden_window() {
     compare("variant-window", &config, 450, &filter);
 }
 
-/// Files whose bytes a builder would choose otherwise today: they open, answer as they did, and are written as they were.
+/// Files whose bytes a builder would choose otherwise today: they open, answer as they did, and
+/// are written as they were.
 pub(crate) fn golden_earlier() {
     for name in ["binary_fuse8", "binary_fuse16", "binary_fuse32", "sealed"] {
         let name = format!("earlier-{name}");
@@ -466,7 +473,8 @@ fn description(config: &Config, keys: u64, filter: &Any) -> String {
     text
 }
 
-/// Compares with a golden file. A missing one is written when asked for; a differing one never is.
+/// Compares with a golden file. A missing one is written when asked for; a differing one never
+/// is.
 fn agree(path: &Path, expected: &[u8]) {
     match fs::read(path) {
         Ok(golden) => assert!(

@@ -44,7 +44,8 @@ pub(crate) fn bad_parameters(info: &'static KindInfo) {
     alone("bad_parameters", info);
 }
 
-/// A rate that is out of reach is refused with one that is not, as it is printed, whatever the parameters.
+/// A rate that is out of reach is refused with one that is not, as it is printed, whatever the
+/// parameters.
 pub(crate) fn advised_rate(info: &'static KindInfo) {
     for n in [0, 1, 10, 1000] {
         for fpr in [1e-20_f64, 1e-16, 1e-14, 1e-10, 1e-6] {
@@ -67,8 +68,8 @@ pub(crate) fn advised_rate(info: &'static KindInfo) {
     }
 }
 
-/// An empty filter for no keys is refused, unless it grows with them; one of given keys needs no capacity. Whoever takes
-/// more keys than it was made for says so.
+/// An empty filter for no keys is refused, unless it grows with them; one of given keys needs no
+/// capacity. Whoever takes more keys than it was made for says so.
 pub(crate) fn capacity(info: &'static KindInfo) {
     let unsaid = Config::default().kind(info.name).fpr(config(info, 1).fpr);
     match Keyed::<AnyFilter>::new(&unsaid) {
@@ -203,8 +204,8 @@ fn try_bad_parameters(info: &KindInfo) {
     }
 }
 
-/// Builds in under 100 ms and 64 MiB, or says why not. Returns whether it was built. A filter of any size holds a key
-/// that is inserted.
+/// Builds in under 100 ms and 64 MiB, or says why not. Returns whether it was built. A filter of
+/// any size holds a key that is inserted.
 fn at_once(info: &KindInfo, config: &Config) -> bool {
     let resident = resident_bytes();
     // Somebody else may have the processor for a while: the best of three counts.
@@ -254,8 +255,8 @@ fn resident_bytes() -> u64 {
     pages.unwrap_or(0) * 4096
 }
 
-/// `size_in_bytes` is what the allocator has given out, to the byte; only the box that makes a filter of a known kind an
-/// `AnyFilter` comes on top.
+/// `size_in_bytes` is what the allocator has given out, to the byte; only the box that makes a
+/// filter of a known kind an `AnyFilter` comes on top.
 fn measure_size(info: &KindInfo) {
     for n in [0, 1, 2, 10, 1000, 30_000, 300_000] {
         let config = config(info, n);
@@ -286,7 +287,8 @@ fn measure_size(info: &KindInfo) {
     }
 }
 
-/// Kinds that buy something else with their space, and the multiple of the least that each may take.
+/// Kinds that buy something else with their space, and the multiple of the least that each may
+/// take.
 const LARGER: &[(&str, f64)] = &[
     // Four bits for each of a Bloom filter's.
     ("counting", 5.8),
@@ -305,7 +307,8 @@ const LARGER: &[(&str, f64)] = &[
     ("d_left", 2.6),
 ];
 
-/// Between the least that any filter can have and a small multiple of it. Each kind's own formula is tested beside it.
+/// Between the least that any filter can have and a small multiple of it. Each kind's own formula
+/// is tested beside it.
 pub(crate) fn size_by_formula(info: &'static KindInfo) {
     let n = 1_000_000;
     let config = config(info, n);
@@ -320,7 +323,8 @@ pub(crate) fn size_by_formula(info: &'static KindInfo) {
         ratio >= 1.0,
         "{config}: {bits} bits are fewer than any filter can have, {least}"
     );
-    // What is measured cannot be better than n·log2(1/rate) = bits either: then a filter does not count all its bits.
+    // What is measured cannot be better than n·log2(1/rate) = bits either: then a filter does not
+    // count all its bits.
     let queries = 300_000;
     let forced = (-bits / n as f64).exp2();
     let (low, _) = math::binomial_interval(queries, forced, 1e-9);

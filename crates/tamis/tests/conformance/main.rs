@@ -1,8 +1,9 @@
 //! Fourteen laws, each on every registered kind.
 //!
-//! A kind is tested because it is registered: trials are made by walking [`KINDS`]. A law that does not apply is left
-//! out by what the kind can do, never by its name, and [`the_number_of_trials`] knows how many there must be. Seeds are
-//! fixed; statistics err once in 10⁹ honest runs.
+//! A kind is tested because it is registered: trials are made by walking [`KINDS`]. A law that
+//! does not apply is left out by what the kind can do, never by its name, and
+//! [`the_number_of_trials`] knows how many there must be. Seeds are fixed; statistics err once in
+//! 10⁹ honest runs.
 //!
 //! | file | laws |
 //! |---|---|
@@ -143,7 +144,8 @@ const LAWS: &[Law] = {
     ]
 };
 
-/// How many trials a kind has for each thing it can do: written down, so that a law that vanishes is missed.
+/// How many trials a kind has for each thing it can do: written down, so that a law that vanishes
+/// is missed.
 const TRIALS: [(Needs, usize); 10] = [
     (Needs::Nothing, 18),
     (Needs::Insert, 4),
@@ -216,7 +218,8 @@ fn meets(info: &KindInfo, can: Capabilities, needs: Needs) -> bool {
     }
 }
 
-/// Every kind has exactly the trials that its capabilities call for, and every law has a kind that it applies to.
+/// Every kind has exactly the trials that its capabilities call for, and every law has a kind
+/// that it applies to.
 fn the_number_of_trials(names: &[String]) {
     for info in KINDS {
         let can = info.can;
@@ -247,7 +250,8 @@ fn the_number_of_trials(names: &[String]) {
     }
 }
 
-/// Sizes at which arithmetic breaks: every small one, around the powers of two, and two large ones.
+/// Sizes at which arithmetic breaks: every small one, around the powers of two, and two large
+/// ones.
 fn sizes() -> Vec<u64> {
     let around = (7..20).flat_map(|i| [(1 << i) - 1, 1 << i, (1 << i) + 1]);
     // Between powers of two: where binary fuse filters of the published shape cannot be built.

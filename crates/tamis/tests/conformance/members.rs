@@ -1,4 +1,5 @@
-//! Laws 1, 2 and 4: what is in is found, an empty filter finds nothing, and a batch answers as single calls do.
+//! Laws 1, 2 and 4: what is in is found, an empty filter finds nothing, and a batch answers as
+//! single calls do.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -31,7 +32,8 @@ pub(crate) fn no_false_negatives(info: &'static KindInfo) {
     repeated_hashes(info);
 }
 
-/// A build tells how far it has come: from nothing, never back, to all keys. Who watches does not change what is built.
+/// A build tells how far it has come: from nothing, never back, to all keys. Who watches does not
+/// change what is built.
 pub(crate) fn progress(info: &'static KindInfo) {
     for n in [0, 1, 1000, 30_000] {
         let told = Arc::new(Mutex::new(Vec::new()));
@@ -53,7 +55,8 @@ pub(crate) fn progress(info: &'static KindInfo) {
     }
 }
 
-/// Repeats are allowed: many of a few keys, as many as a filter that counts copies may be given, and extreme hashes.
+/// Repeats are allowed: many of a few keys, as many as a filter that counts copies may be given,
+/// and extreme hashes.
 fn repeated_hashes(info: &KindInfo) {
     let mut members = hashes(2, 1000);
     members.extend_from_within(..500);
@@ -89,7 +92,8 @@ pub(crate) fn map(path: &std::path::Path) -> Keyed<AnyFilter> {
     Open::new().mapped(file).unwrap()
 }
 
-/// A filter takes its capacity one by one, then whatever more it accepts, and denies none of what it promises to keep.
+/// A filter takes its capacity one by one, then whatever more it accepts, and denies none of what
+/// it promises to keep.
 pub(crate) fn after_insert(info: &'static KindInfo) {
     for n in (0..=100).chain([255, 256, 257, 4095, 100_000]) {
         for config in rates_of(info, n) {
@@ -113,7 +117,8 @@ pub(crate) fn after_insert(info: &'static KindInfo) {
                             refusals += 1;
                         }
                     }
-                    // Whoever searches long before refusing would search as long for every other key.
+                    // Whoever searches long before refusing would search as long for every other
+                    // key.
                     if n > 4095 && refusals == 1000 {
                         break;
                     }
@@ -175,8 +180,8 @@ pub(crate) fn empty_contains_nothing(info: &'static KindInfo) {
     }
 }
 
-/// The processor's extensions are turned off for the whole process: one trial at a time, or both sides of a comparison
-/// might run at the same level.
+/// The processor's extensions are turned off for the whole process: one trial at a time, or both
+/// sides of a comparison might run at the same level.
 static LEVEL: Mutex<()> = Mutex::new(());
 
 fn portably<T>(work: impl FnOnce() -> T) -> T {
@@ -194,7 +199,8 @@ fn small_and_large(info: &KindInfo) -> [(Config, Vec<u64>); 2] {
     let mut n = 200_000;
     loop {
         let large = (config(info, n), hashes(8, n));
-        // From 256 KiB on batches ask for memory ahead; of some kinds from 2 MiB or 8 MiB on, by a loop that the library tests.
+        // From 256 KiB on batches ask for memory ahead; of some kinds from 2 MiB or 8 MiB on, by
+        // a loop that the library tests.
         if must(info, &large.0, &large.1).filter().size_in_bytes() > 512 << 10 {
             return [small, large];
         }

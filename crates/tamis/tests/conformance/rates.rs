@@ -1,5 +1,5 @@
-//! Laws 5 and 6: absent keys are found as often as `fpr()` says, and no more often than was asked, whatever the keys
-//! look like.
+//! Laws 5 and 6: absent keys are found as often as `fpr()` says, and no more often than was
+//! asked, whatever the keys look like.
 
 use tamis::testing::math;
 use tamis::{AnyFilter, Config, Filter, Hashing, Keyed, KindInfo};
@@ -26,7 +26,8 @@ impl Tally {
         self.expected += fpr * queries as f64;
     }
 
-    /// A sum over filters of different rates varies less than one at their mean, so the interval holds for it.
+    /// A sum over filters of different rates varies less than one at their mean, so the interval
+    /// holds for it.
     #[track_caller]
     pub(crate) fn check(&self, what: &str) {
         let rate = self.expected / self.queries as f64;
@@ -51,7 +52,8 @@ impl Tally {
     }
 }
 
-/// Small filters differ from one another, so there many are asked a little each; large ones are alike.
+/// Small filters differ from one another, so there many are asked a little each; large ones are
+/// alike.
 const CELLS: [(u64, u64, u64); 6] = [
     // keys, filters, queries of each
     (1, 2000, 500),
@@ -59,7 +61,8 @@ const CELLS: [(u64, u64, u64); 6] = [
     (100, 1000, 1000),
     (1000, 200, 10_000),
     (100_000, 10, 500_000),
-    // Here 32 bits of a hash are few: a filter that uses some of them twice has a rate above its own.
+    // Here 32 bits of a hash are few: a filter that uses some of them twice has a rate above its
+    // own.
     (1_000_000, 2, 2_000_000),
 ];
 

@@ -1,5 +1,5 @@
-//! An allocator that counts: what the process holds, and what each thread does, so that tests that run side by side do
-//! not disturb one another.
+//! An allocator that counts: what the process holds, and what each thread does, so that tests
+//! that run side by side do not disturb one another.
 #![allow(
     unsafe_code,
     reason = "the global allocator's interface is unsafe; every call is passed on to the system's"
@@ -39,7 +39,8 @@ pub fn peak_of<T>(work: impl FnOnce() -> T) -> (T, usize) {
     (result, (PEAK.get() - start) as usize)
 }
 
-// SAFETY: every request goes to the system's allocator unchanged; counting touches only thread-local integers.
+// SAFETY: every request goes to the system's allocator unchanged; counting touches only
+// thread-local integers.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller keeps the contract of `GlobalAlloc`, which is the system's own.

@@ -9,8 +9,8 @@ pub mod counting;
 
 use tamis::{AnyFilter, BuildError, BuildErrorKind, Config, Filter, Hashing, Keyed, KindInfo};
 
-/// Hash number `i` of a stream. No hash is in two streams, so absent keys are absent for certain: every step is a
-/// bijection of the pair, for `i` below 2⁴⁰.
+/// Hash number `i` of a stream. No hash is in two streams, so absent keys are absent for certain:
+/// every step is a bijection of the pair, for `i` below 2⁴⁰.
 pub fn hash(stream: u64, i: u64) -> u64 {
     mix(mix(stream << 40 | i) ^ 0x6A09_E667_F3BC_C908)
 }
@@ -57,7 +57,8 @@ pub fn must(info: &KindInfo, config: &Config, hashes: &[u64]) -> Keyed<AnyFilter
         .unwrap_or_else(|e| panic!("{config} of {} hashes: {e}", hashes.len()))
 }
 
-/// Whether the kind offers this rate for so many keys. Any other error than "not so low" is a failure.
+/// Whether the kind offers this rate for so many keys. Any other error than "not so low" is a
+/// failure.
 pub fn reaches(info: &KindInfo, n: u64, fpr: f64) -> bool {
     match info.build(&Config::new(n).fpr(fpr), &mut []) {
         Ok(_) => true,
@@ -82,8 +83,9 @@ pub fn bytes(filter: &AnyFilter) -> Vec<u8> {
         .to_bytes()
 }
 
-/// What a filter must still hold after these insertions, in this order: all of them; a window kind, which forgets on
-/// purpose, the last `capacity`. The laws know of windows only here and in [`assert_len`].
+/// What a filter must still hold after these insertions, in this order: all of them; a window
+/// kind, which forgets on purpose, the last `capacity`. The laws know of windows only here and in
+/// [`assert_len`].
 pub fn promised<'a, T>(info: &KindInfo, capacity: u64, inserted: &'a [T]) -> &'a [T] {
     if info.can.window {
         &inserted[inserted.len().saturating_sub(capacity as usize)..]
@@ -92,7 +94,8 @@ pub fn promised<'a, T>(info: &KindInfo, capacity: u64, inserted: &'a [T]) -> &'a
     }
 }
 
-/// A filter counts every insertion; a window kind those that it holds, which are at least the promised ones.
+/// A filter counts every insertion; a window kind those that it holds, which are at least the
+/// promised ones.
 #[track_caller]
 pub fn assert_len(info: &KindInfo, capacity: u64, filter: &AnyFilter, inserted: u64, when: &str) {
     let least = if info.can.window {

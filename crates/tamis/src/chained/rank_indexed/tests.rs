@@ -145,7 +145,8 @@ fn banks_that_no_insertion_makes_are_refused() {
     let filter = RankIndexed::build(&Config::new(310).fpr(0.01), &mut hashes).unwrap();
     let (shape, bank) = (filter.shape, filter.bank(0));
     assert_eq!(shape.fault(bank), None);
-    // A bit of the index, the ends or the marks does not go unnoticed, nor one of an item that is not there.
+    // A bit of the index, the ends or the marks does not go unnoticed, nor one of an item that is
+    // not there.
     let items = shape.items_at() as u64 * 64;
     let used = items + 300 * u64::from(shape.bits);
     for bit in (0..items).chain(used..shape.words() as u64 * 64) {

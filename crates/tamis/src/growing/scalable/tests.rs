@@ -13,7 +13,8 @@ fn hits(filter: &Scalable, queries: u64) -> u64 {
 
 #[test]
 fn the_rate_holds_at_every_boundary_from_a_thousand_keys_to_a_million() {
-    // Acceptance A13: 1 %, r = 0.85, at most 1 % at every full slice and at most 16.3 bits per key at the tenth.
+    // Acceptance A13: 1 %, r = 0.85, at most 1 % at every full slice and at most 16.3 bits per
+    // key at the tenth.
     let mut filter = built(&Config::new(1000).fpr(0.01));
     let queries = 1_000_000;
     let mut keys = 0;

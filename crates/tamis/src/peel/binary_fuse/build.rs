@@ -15,8 +15,8 @@ use crate::math;
 use crate::peel::binary_fuse::solve::{MOST_KEYS, Solver, Unsolved};
 use crate::peel::binary_fuse::{BinaryFuse, Fingerprint, MOST_SHARDS, Shape};
 
-/// A set from this size on is cut into [`LEAST_SHARDS`] shards, and into more so that none has many more keys than
-/// [`SHARD`]. Larger shards need fewer spare slots.
+/// A set from this size on is cut into [`LEAST_SHARDS`] shards, and into more so that none has
+/// many more keys than [`SHARD`]. Larger shards need fewer spare slots.
 const SHARD_FROM: u64 = 8_000_000;
 const LEAST_SHARDS: u64 = 10;
 const SHARD: u64 = 12_500_000;

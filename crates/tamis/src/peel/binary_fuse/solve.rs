@@ -7,15 +7,17 @@
 //!                                           possible            added    touched
 //! ```
 //!
-//! Keys are sorted by their first segment and *added* segment by segment. As soon as a segment has all its keys, those
-//! that are alone in a slot of it are peeled, and whoever is alone thereafter, as far as this goes; then the next segment's
-//! keys are added. So the fire follows the keys through the table at a distance of a few segments, and memory is walked
-//! through once, in a window that fits the caches near the core. Peeling in rounds over the whole table, as a single
-//! queue would, reads it some twenty times over.
+//! Keys are sorted by their first segment and *added* segment by segment. As soon as a segment
+//! has all its keys, those that are alone in a slot of it are peeled, and whoever is alone
+//! thereafter, as far as this goes; then the next segment's keys are added. So the fire follows
+//! the keys through the table at a distance of a few segments, and memory is walked through once,
+//! in a window that fits the caches near the core. Peeling in rounds over the whole table, as a
+//! single queue would, reads it some twenty times over.
 //!
-//! The order in which keys come off depends on the *set* of keys alone: slots are looked at by their number, and what
-//! identifies a key is an exclusive or. That is why the bytes of a filter do not depend on the order in which its keys
-//! were given, on threads, or on where the keys were kept.
+//! The order in which keys come off depends on the *set* of keys alone: slots are looked at by
+//! their number, and what identifies a key is an exclusive or. That is why the bytes of a filter
+//! do not depend on the order in which its keys were given, on threads, or on where the keys were
+//! kept.
 
 use std::ops::Range;
 
@@ -32,7 +34,8 @@ pub(crate) const MOST_KEYS: u64 = 1 << INDEX_BITS;
 const INDEX_BITS: u32 = 24;
 /// One user of a slot, in the count above the position and the index.
 const ONE: u32 = 1 << (INDEX_BITS + 2);
-/// Set in the word of a slot that has more users than those of good hashes ever have, long before its count wraps.
+/// Set in the word of a slot that has more users than those of good hashes ever have, long before
+/// its count wraps.
 const CROWDED: u32 = 1 << 31;
 /// How many keys ahead memory is asked for.
 const AHEAD: usize = 16;
@@ -74,7 +77,8 @@ fn at_least(kept: &mut Option<Buf<u64>>, len: u64) -> Result<&mut [u64], NoMemor
 }
 
 impl Solver {
-    /// Fills the table of a shard, which is all zero, and returns the salt with which this succeeded.
+    /// Fills the table of a shard, which is all zero, and returns the salt with which this
+    /// succeeded.
     pub(super) fn solve<F: Fingerprint>(
         &mut self,
         keys: Keys<'_>,
@@ -146,8 +150,8 @@ impl Solver {
     }
 }
 
-/// Writes the salted hashes, ordered by their first segment, and returns where each segment's are. Each segment gets an
-/// equal part of `out`; if one does not suffice, nothing is returned.
+/// Writes the salted hashes, ordered by their first segment, and returns where each segment's
+/// are. Each segment gets an equal part of `out`; if one does not suffice, nothing is returned.
 fn salt_and_spread(
     parts: &[&[u64]],
     salt: u64,
@@ -202,8 +206,8 @@ fn salt_and_sort(parts: &[&[u64]], salt: u64, shape: Shape, out: &mut [u64]) -> 
     ranges.collect()
 }
 
-/// Puts keys aside as far as possible and returns how many: the front of `order` names them, in the order in which they
-/// came off, by index and by which of its slots each was alone in.
+/// Puts keys aside as far as possible and returns how many: the front of `order` names them, in
+/// the order in which they came off, by index and by which of its slots each was alone in.
 ///
 /// ```text
 ///   a slot's word     ┌── 6 bits ──┬───── 2 bits ─────┬──────── 24 bits ────────┐
@@ -212,12 +216,13 @@ fn salt_and_sort(parts: &[&[u64]], salt: u64, shape: Shape, out: &mut [u64]) -> 
 ///                     └────────────┴──────────────────┴─────────────────────────┘
 /// ```
 ///
-/// Where the count is 1, the two xors *are* the key. Four bytes a slot, instead of the nine that xors of whole hashes
-/// take, keep more of the table near the processor.
+/// Where the count is 1, the two xors *are* the key. Four bytes a slot, instead of the nine that
+/// xors of whole hashes take, keep more of the table near the processor.
 ///
-/// `order` is a queue of slots to look at, whose spent front takes the peeled keys. A slot is queued at most once, when its
-/// count becomes 1, and what is pushed is written whether or not it counts, because a branch there would be taken at
-/// random; so `order` has one place more than there are slots.
+/// `order` is a queue of slots to look at, whose spent front takes the peeled keys. A slot is
+/// queued at most once, when its count becomes 1, and what is pushed is written whether or not it
+/// counts, because a branch there would be taken at random; so `order` has one place more than
+/// there are slots.
 fn peel<const ARITY: usize>(
     hashes: &[u64],
     ranges: &[Range<usize>],
@@ -233,7 +238,8 @@ fn peel<const ARITY: usize>(
         let first = segment * length;
         let complete = (first + length) as u32;
         if let Some(range) = ranges.get(segment) {
-            // Memory is cleared just before its first use, not all at once: it is then in the caches.
+            // Memory is cleared just before its first use, not all at once: it is then in the
+            // caches.
             let reach = first + ARITY * length;
             words[cleared..reach].fill(0);
             cleared = reach;
@@ -348,7 +354,8 @@ mod tests {
 
     #[test]
     fn keys_that_share_all_slots_do_not_peel_and_others_do() {
-        // The low two bits, those from bit 18 on and the top bits choose the slots; bits between choose none.
+        // The low two bits, those from bit 18 on and the top bits choose the slots; bits between
+        // choose none.
         let same = |i: u64| i << 30;
         assert_eq!(peeled(&[same(0)], 3), 1);
         assert_eq!(peeled(&[same(0), same(1)], 3), 0);

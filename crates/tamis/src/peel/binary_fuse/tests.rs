@@ -16,7 +16,8 @@ where
     Kind::build(&config.parse()?, &mut hashes.to_vec())
 }
 
-/// How many attempts a filter of one shard took: the salt tells, and the shape, which grows after every [`SALTS`] of them.
+/// How many attempts a filter of one shard took: the salt tells, and the shape, which grows after
+/// every [`SALTS`] of them.
 fn attempts<F: Fingerprint>(filter: &BinaryFuse<F>) -> u64 {
     let slots = |&extra: &u32| Shape::new(filter.len, filter.shape.arity, extra).slots();
     let is_this = |extra: &u32| slots(extra) == filter.shape.slots();
@@ -42,7 +43,8 @@ fn sizes_are_those_of_the_table() {
 
 #[test]
 fn construction_succeeds_at_once_at_every_size() {
-    // The sizes where the published parameters need 9 to 50 attempts, and ordinary ones. Mean attempts ≤ 1.3.
+    // The sizes where the published parameters need 9 to 50 attempts, and ordinary ones. Mean
+    // attempts ≤ 1.3.
     for arity in [3, 4] {
         for n in [
             3, 4, 10, 14, 42, 100, 125, 350, 355, 356, 1000, 3548, 11_520, 12_340, 13_224, 37_440,
@@ -153,7 +155,8 @@ fn any_number_of_shards_holds_all_keys_at_the_same_rate() {
 
 #[test]
 fn a_shard_far_larger_than_others_fails_rather_than_making_all_as_large() {
-    // Repeats of one hash all lie in one shard; the table would be eight times as large as it should be.
+    // Repeats of one hash all lie in one shard; the table would be eight times as large as it
+    // should be.
     let hashes = [vec![7; 90_000], keys(10_000, 4)].concat();
     assert!(sharded(&hashes, 8, 1).is_none());
     let filter: BinaryFuse8 = made("shards=8", &hashes).unwrap();
@@ -256,8 +259,9 @@ fn progress_is_told_shard_by_shard_up_to_all_keys() {
     }
 }
 
-/// Builds so many sets of each size, and many times as many of a small one, which is where chance is at its worst; all
-/// succeed, and in 1.3 attempts on average: over all, and at each small size.
+/// Builds so many sets of each size, and many times as many of a small one, which is where chance
+/// is at its worst; all succeed, and in 1.3 attempts on average: over all, and at each small
+/// size.
 fn scan(sizes: impl Iterator<Item = u64>, sets: u64) {
     let (mut total, mut builds) = (0, 0);
     for n in sizes {

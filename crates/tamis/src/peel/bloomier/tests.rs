@@ -177,7 +177,8 @@ fn pairs_given_twice_are_held_once_in_any_order() {
 fn two_values_for_one_key_are_refused_by_their_positions() {
     let mut given = pairs(100, 7, 9);
     given.extend_from_within(..);
-    // Three conflicts; of that which comes first in the order given, the first value and the first other one.
+    // Three conflicts; of that which comes first in the order given, the first value and the
+    // first other one.
     for position in [170, 130, 190] {
         given[position].1 ^= 1;
     }

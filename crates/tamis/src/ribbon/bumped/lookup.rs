@@ -8,7 +8,8 @@ use crate::ribbon::{BLOCK, Place, Shape};
 use crate::simd::ribbon::COLUMNS;
 use crate::simd::{self, Bits, Portable};
 
-/// Eight columns in every block of the first layer: a block is a line, and what to compare is known beforehand.
+/// Eight columns in every block of the first layer: a block is a line, and what to compare is
+/// known beforehand.
 pub(super) const FULL: u8 = 0;
 /// At most eight columns.
 pub(super) const NARROW: u8 = 1;
@@ -32,8 +33,8 @@ impl Layer {
         }
     }
 
-    /// Whether a hash is contained that is not bumped and whose row is so near the end that eight words would reach beyond
-    /// the last. It is handed what its caller still has in registers.
+    /// Whether a hash is contained that is not bumped and whose row is so near the end that eight
+    /// words would reach beyond the last. It is handed what its caller still has in registers.
     #[cold]
     #[inline(never)]
     fn agrees_at_the_end(&self, multiple: u64) -> bool {
@@ -112,8 +113,8 @@ impl<const LAYOUT: u8> Reader<'_, LAYOUT> {
         }
     }
 
-    /// Whether the hash is contained, or nothing where its layer, which is this one's, bumps it. The layer is handed over by
-    /// who has it at hand anyway.
+    /// Whether the hash is contained, or nothing where its layer, which is this one's, bumps it.
+    /// The layer is handed over by who has it at hand anyway.
     #[inline(always)]
     pub(super) fn answer<B: Bits>(&self, bits: B, at: At, layer: &Layer) -> Option<bool> {
         if at.start % BUCKET < threshold(self.thresholds, at.start / BUCKET) {

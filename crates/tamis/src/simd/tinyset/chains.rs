@@ -1,5 +1,5 @@
-//! Eight lookups in blocks of chains at once, a key in each lane of a vector; what a block holds is told in
-//! [`tinyset`](crate::TinySet).
+//! Eight lookups in blocks of chains at once, a key in each lane of a vector; what a block holds
+//! is told in [`tinyset`](crate::TinySet).
 //!
 //! ```text
 //!  index     ──► rank: chains before the key's, popcount below its bit; chains: all of them
@@ -12,8 +12,9 @@
 //!  chain     ──► its first four fingerprints, one after the other, compared with the key's
 //! ```
 //!
-//! Chains that are longer, that have slots of two widths, or of which not all lie in the 64 bits that are read are left to
-//! others, to the plain code in the end: less than three members in a hundred at 1 %, by a test, and fewer absent keys.
+//! Chains that are longer, that have slots of two widths, or of which not all lie in the 64 bits
+//! that are read are left to others, to the plain code in the end: less than three members in a
+//! hundred at 1 %, by a test, and fewer absent keys.
 
 use crate::bits::low_mask;
 use crate::simd::Bits;
@@ -23,7 +24,8 @@ const BLOCK: usize = 64;
 /// Fingerprints of a chain that are looked at.
 const SLOTS: u64 = 4;
 
-/// Behind the one with number n of four bits, counted from 1, at 16·n + bits; 0 for none, and too far if there is none.
+/// Behind the one with number n of four bits, counted from 1, at 16·n + bits; 0 for none, and too
+/// far if there is none.
 const BEHIND: [u8; 128] = {
     let mut table = [0; 128];
     let mut i = 16;
@@ -106,7 +108,8 @@ impl Eight {
         let first = _mm512_slli_epi64::<6>(block);
         let word = |byte| {
             let at = _mm512_add_epi64(first, byte);
-            // SAFETY: eight bytes from `byte` on, at most 56, of a block that is inside, as was asserted.
+            // SAFETY: eight bytes from `byte` on, at most 56, of a block that is inside, as was
+            // asserted.
             unsafe { _mm512_i64gather_epi64::<1>(at, blocks.as_ptr().cast()) }
         };
         let rest = load(&self.rest);
@@ -135,7 +138,8 @@ impl Eight {
         let rank = _mm512_popcnt_epi64(before);
         let chains = _mm512_popcnt_epi64(index);
 
-        // How many ones are still to be skipped, of both numbers; the bits in which they are, and how many lie before.
+        // How many ones are still to be skipped, of both numbers; the bits in which they are, and
+        // how many lie before.
         let mut left = _mm512_or_si512(rank, _mm512_slli_epi64::<32>(chains));
         let [a, b] = [
             _mm512_shuffle_epi32::<0b10_10_00_00>(low),

@@ -1,4 +1,5 @@
-//! Fields of a few bits, one after the other, compared with the first bits of one number, eight at a time.
+//! Fields of a few bits, one after the other, compared with the first bits of one number, eight
+//! at a time.
 //!
 //! ```text
 //!  block   │ … │ field 0 │ field 1 │ field 2 │ … │            the first `longer` of them are `width` + 1 bits,
@@ -39,8 +40,8 @@ impl Fields {
     /// The most that are compared at once.
     pub(crate) const MOST: u64 = 8;
 
-    /// Compares each field with the first bits of a number, as many as it has. Every level answers
-    /// the same.
+    /// Compares each field with the first bits of a number, as many as it has. Every level
+    /// answers the same.
     #[inline(always)]
     pub(crate) fn compare<B: Bits, const N: usize>(
         self,
@@ -94,7 +95,8 @@ impl Fields {
             _mm512_min_epu64(lane, longer),
         );
         let at = _mm512_add_epi64(all(self.at), before);
-        // Byte j of a lane comes from j bytes after its first; an index is taken modulo the block's length.
+        // Byte j of a lane comes from j bytes after its first; an index is taken modulo the
+        // block's length.
         let first = _mm512_shuffle_epi8(
             _mm512_srli_epi64::<3>(at),
             _mm512_broadcast_i32x4(_mm_setr_epi8(

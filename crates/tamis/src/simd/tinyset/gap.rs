@@ -1,4 +1,5 @@
-//! Room for one more field in a block of packed bits: some bits go, the ones behind them close up, and a gap opens.
+//! Room for one more field in a block of packed bits: some bits go, the ones behind them close
+//! up, and a gap opens.
 //!
 //! ```text
 //!  before   │ index │ marks │ fields  x  x   x  x │              x: bits that go
@@ -7,8 +8,8 @@
 //!  after    │ index │ mar.ks │ fie ▒▒▒▒▒ lds      │              a bit opens at `mark`, the field's bits at `place`
 //! ```
 //!
-//! In vectors a word's neighbours are one shuffle away, and a shift by more than 63 gives 0, so that no word is an
-//! exception: a mask of the bits from a place on is one shift for four words.
+//! In vectors a word's neighbours are one shuffle away, and a shift by more than 63 gives 0, so
+//! that no word is an exception: a mask of the bits from a place on is one shift for four words.
 
 use crate::simd::Bits;
 
@@ -21,7 +22,8 @@ pub(crate) struct Gap<'a> {
     pub(crate) gone: &'a [u8],
     /// A bit of the index, to be set.
     pub(crate) index: u64,
-    /// Where a bit opens, once the others are gone: after the index, and in the first half of the block.
+    /// Where a bit opens, once the others are gone: after the index, and in the first half of the
+    /// block.
     pub(crate) mark: u64,
     /// That bit: 0 or 1.
     pub(crate) end: u64,
@@ -90,15 +92,16 @@ impl Gap<'_> {
     ///
     /// # Safety
     ///
-    /// The processor must have AVX2 and BMI2. (They are not enabled here: only a function without can be inlined always,
-    /// into one that has them.)
+    /// The processor must have AVX2 and BMI2. (They are not enabled here: only a function without
+    /// can be inlined always, into one that has them.)
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     unsafe fn open_avx2<B: Bits, const N: usize>(self, bits: B, block: &mut [u8; N]) {
         use std::arch::x86_64::*;
         const { assert!(N == 32 || N == 64 || N == 128) };
         let gone = &self.gone[..N / 8];
-        // SAFETY: the processor has the instructions; 32 bytes are written through the pointer, to a slice of as many.
+        // SAFETY: the processor has the instructions; 32 bytes are written through the pointer,
+        // to a slice of as many.
         unsafe {
             let all = |value: u64| _mm256_set1_epi64x(value as i64);
             let (mark, place) = (all(self.mark), all(self.place));
@@ -106,8 +109,8 @@ impl Gap<'_> {
                 _mm_cvtsi64_si128(self.width as i64 + 1),
                 _mm_cvtsi64_si128(63 - self.width as i64),
             );
-            // For each vector its words closed up, but for the bits that come from the next; and those, of each word for
-            // the one before it.
+            // For each vector its words closed up, but for the bits that come from the next; and
+            // those, of each word for the one before it.
             let none = _mm256_setzero_si256();
             let (mut low, mut high) = ([none; 5], [none; 5]);
             for v in 0..N / 32 {
@@ -163,8 +166,8 @@ impl Gap<'_> {
         let marks = &mut block.as_chunks_mut::<8>().0[(self.mark / 64) as usize % (N / 8)];
         let with_mark = u64::from_le_bytes(*marks) | self.end << (self.mark % 64);
         *marks = with_mark.to_le_bytes();
-        // Eight bytes, the last of which is the field's, or the first eight. They are seldom of two vectors, where a load
-        // waits until both stores are in the cache.
+        // Eight bytes, the last of which is the field's, or the first eight. They are seldom of
+        // two vectors, where a load waits until both stores are in the cache.
         let at = self.place + 1;
         let end = (at + self.width + 7) & !7;
         let end = if N == 32 { end.max(64) } else { end };

@@ -78,8 +78,9 @@ const SHAPES: [&str; 7] = [
     "block=128,chains=50",
 ];
 
-/// The code that reads and writes a block is given that block alone, here in memory of its own: what it answers and
-/// writes depends on no other. A block of 32 or 64 bytes lies in one line, one of 128 in two.
+/// The code that reads and writes a block is given that block alone, here in memory of its own:
+/// what it answers and writes depends on no other. A block of 32 or 64 bytes lies in one line,
+/// one of 128 in two.
 #[test]
 fn an_operation_reads_and_writes_one_block_which_starts_on_a_line() {
     for text in SHAPES {
@@ -208,7 +209,8 @@ fn copies_of_one_key_are_refused_as_such() {
     let full = filter.insert_batch(&many).unwrap_err();
     assert_eq!((full.accepted(), filter.len()), (448, 448));
     assert_eq!(full.kind(), FullKind::Duplicates(448));
-    // Building says the same, also where other keys share the block, and never that a larger filter would help.
+    // Building says the same, also where other keys share the block, and never that a larger
+    // filter would help.
     let others = |i: u64| mix64(3) & !0 << 40 | mix64(i) >> 30;
     for few in [0, 300] {
         let mut hashes = [many.clone(), (0..few).map(others).collect()].concat();
@@ -221,7 +223,8 @@ fn copies_of_one_key_are_refused_as_such() {
     }
 }
 
-/// A refusal names what the filter holds, and copies only where one chain has more than half of the block.
+/// A refusal names what the filter holds, and copies only where one chain has more than half of
+/// the block.
 #[test]
 fn a_refusal_tells_copies_from_many_keys_and_counts_what_is_held() {
     for text in ["block=64", "chains=80"] {
@@ -271,7 +274,8 @@ fn a_refusal_tells_copies_from_many_keys_and_counts_what_is_held() {
     assert_eq!((full.kind(), full.keys()), (FullKind::Capacity, 448));
 }
 
-/// Up to 1,024 blocks the fewest that keep the rate by the binomial law; and never loaded beyond half of their bits.
+/// Up to 1,024 blocks the fewest that keep the rate by the binomial law; and never loaded beyond
+/// half of their bits.
 #[test]
 fn few_blocks_are_as_few_as_the_exact_law_allows() {
     let (mut fewer, mut sizes) = (0, 0);
@@ -320,7 +324,8 @@ fn what_cannot_be_built_is_refused_before_memory_is_taken() {
     );
 }
 
-/// Copies of a key lie on both sides of where the longer slots end; a union must not change places with them.
+/// Copies of a key lie on both sides of where the longer slots end; a union must not change
+/// places with them.
 #[test]
 fn unions_of_copies_keep_every_copy() {
     fn check<const REMOVABLE: bool>()
@@ -372,7 +377,8 @@ fn a_file_with_slots_in_another_order_is_refused() {
     }
 }
 
-/// A block that was fuller once keeps its short fingerprints in a union: longer ones are not known.
+/// A block that was fuller once keeps its short fingerprints in a union: longer ones are not
+/// known.
 #[test]
 fn a_union_keeps_the_widths_of_the_fuller_past() {
     let config = Config::new(1000);
@@ -398,7 +404,8 @@ fn a_union_keeps_the_widths_of_the_fuller_past() {
 
 #[test]
 fn every_state_that_operations_lead_to_can_be_read_back() {
-    // Few blocks, overfull, keys coming, going, repeated and united: the order of slots must survive it all.
+    // Few blocks, overfull, keys coming, going, repeated and united: the order of slots must
+    // survive it all.
     for (seed, block) in [(1, 32), (2, 64), (3, 128), (4, 64)] {
         let config = Config::new(100).set("block", block);
         let mut filter = TinySetRemovable::build(&config, &mut []).unwrap();
