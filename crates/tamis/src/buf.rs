@@ -342,12 +342,14 @@ fn advise_huge_pages(base: NonNull<u8>, size: usize) {
 /// assert!(filter.contains("alice"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[cfg(feature = "mmap")]
 #[derive(Debug)]
 pub struct Mapped {
     map: memmap2::Mmap,
     path: PathBuf,
 }
 
+#[cfg(feature = "mmap")]
 impl Mapped {
     /// Maps a file for reading.
     ///
@@ -374,6 +376,7 @@ impl Mapped {
     }
 }
 
+#[cfg(feature = "mmap")]
 impl AsRef<[u8]> for Mapped {
     fn as_ref(&self) -> &[u8] {
         &self.map

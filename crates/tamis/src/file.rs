@@ -14,7 +14,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::any::Held;
-use crate::buf::{Buf, Bytes, Mapped};
+#[cfg(feature = "mmap")]
+use crate::buf::Mapped;
+use crate::buf::{Buf, Bytes};
 use crate::error::{DecodeError, DecodeErrorKind};
 use crate::filter::Filter;
 use crate::format::{self, Encoder, FileHashing, Header};
@@ -123,6 +125,7 @@ impl Open {
     /// # Errors
     ///
     /// [`DecodeError`] when the file is not exactly what a writer produces. It names the path.
+    #[cfg(feature = "mmap")]
     pub fn mapped<F: Held>(&self, file: Mapped) -> Result<Keyed<F>, DecodeError> {
         let path = file.path().to_path_buf();
         self.bytes(file).map_err(|e| e.at(&path))

@@ -13,77 +13,106 @@ use crate::config::{Config, Param};
 use crate::error::{BuildError, BuildErrorKind, DecodeError, MergeError, Unsupported};
 use crate::filter::{Count, Filter, Halve, Insert, Kind, Map, Merge, Remove};
 use crate::format::{Decoder, Encoder};
-use crate::{
-    bloom, chained, coded, cuckoo, exact, growing, peel, perfect, ribbon, tinyset, window,
-};
 
-// id name: family/file::Type, tier, [what its filters can do beside lookups];
+// family "feature" { id name: file::Type, tier, [what its filters can do beside lookups]; … }
 kinds! {
-    1  bloom: bloom/standard::Bloom, Core, [insert, merge, halve];
-    10 bloom_g: bloom/bloom_g::BloomG, Study, [insert, merge];
-    11 blocked: bloom/blocked::Blocked, Study, [insert, merge, halve];
-    2  split_block: bloom/split_block::SplitBlock512, Core, [insert, merge, halve];
-    3  split_block_256: bloom/split_block::SplitBlock256, Study, [insert, merge, halve];
-    13 balanced: bloom/balanced::Balanced, Study, [insert];
-    14 two_choice: bloom/two_choice::TwoChoice, Study, [insert, merge];
-    15 counting: bloom/counting::Counting, Core, [insert, remove, count(14), merge];
-    16 variable_increment: bloom/variable_increment::VariableIncrement, Study, [insert, remove, merge];
-    26 d_left: chained/d_left::DLeft, Study, [insert, remove, count(96), merge];
-    18 counting_minimal: bloom/counting::CountingMinimal, Core, [insert, count(254), merge];
-    19 spectral_recurring: bloom/spectral_recurring::SpectralRecurring, Study, [insert, remove];
-    21 scalable: growing/scalable::Scalable, Core, [insert, merge, grow];
-    24 folded: growing/folded::Folded, Study, [insert];
-    20 compressed: bloom/compressed::Compressed, Study, [insert, merge];
-    22 sliding: window/sliding::Sliding, Core, [insert, window];
-    23 age_partitioned: window/age_partitioned::AgePartitioned, Study, [insert, window];
-    8  tinyset: tinyset/filter::TinySet, Core, [insert, count(448), merge];
-    9  tinyset_removable: tinyset/filter::TinySetRemovable, Core, [insert, remove, count(446), merge];
-    27 rank_indexed: chained/rank_indexed::RankIndexed, Study, [insert, remove, count(300), merge];
-    4  cuckoo: cuckoo/standard::Cuckoo, Core, [insert, remove, count(8), merge];
-    28 hash_compaction: exact/hash_compaction::HashCompaction, Study, [insert];
-    37 golomb: coded/golomb::Golomb, Core, [merge];
-    5  binary_fuse8: peel/binary_fuse::BinaryFuse8, Core, [];
-    6  binary_fuse16: peel/binary_fuse::BinaryFuse16, Core, [];
-    7  binary_fuse32: peel/binary_fuse::BinaryFuse32, Study, [];
-    25 compacting: growing/compacting::Compacting, Study, [insert, grow];
-    29 xor8: peel/xor::Xor8, Study, [];
-    30 xor16: peel/xor::Xor16, Study, [];
-    32 xor_plus8: peel/xor_plus::XorPlus8, Study, [];
-    33 xor_plus16: peel/xor_plus::XorPlus16, Study, [];
-    39 bloomier: peel/bloomier::Bloomier, Core, [map];
-    38 perfect: perfect/filter::Perfect, Core, [map];
-    34 ribbon: ribbon/standard::Ribbon, Study, [];
-    35 ribbon_homogeneous: ribbon/homogeneous::RibbonHomogeneous, Study, [];
-    36 ribbon_bumped: ribbon/bumped::RibbonBumped, Core, [];
+    bloom "bloom" {
+        1  bloom: standard::Bloom, Core, [insert, merge, halve];
+        10 bloom_g: bloom_g::BloomG, Study, [insert, merge];
+        11 blocked: blocked::Blocked, Study, [insert, merge, halve];
+        2  split_block: split_block::SplitBlock512, Core, [insert, merge, halve];
+        3  split_block_256: split_block::SplitBlock256, Study, [insert, merge, halve];
+        13 balanced: balanced::Balanced, Study, [insert];
+        14 two_choice: two_choice::TwoChoice, Study, [insert, merge];
+        15 counting: counting::Counting, Core, [insert, remove, count(14), merge];
+        16 variable_increment: variable_increment::VariableIncrement, Study, [insert, remove, merge];
+        18 counting_minimal: counting::CountingMinimal, Core, [insert, count(254), merge];
+        19 spectral_recurring: spectral_recurring::SpectralRecurring, Study, [insert, remove];
+        20 compressed: compressed::Compressed, Study, [insert, merge];
+    }
+    tinyset "tinyset" {
+        8  tinyset: filter::TinySet, Core, [insert, count(448), merge];
+        9  tinyset_removable: filter::TinySetRemovable, Core, [insert, remove, count(446), merge];
+    }
+    chained "chained" {
+        26 d_left: d_left::DLeft, Study, [insert, remove, count(96), merge];
+        27 rank_indexed: rank_indexed::RankIndexed, Study, [insert, remove, count(300), merge];
+    }
+    cuckoo "cuckoo" {
+        4  cuckoo: standard::Cuckoo, Core, [insert, remove, count(8), merge];
+    }
+    exact "exact" {
+        28 hash_compaction: hash_compaction::HashCompaction, Study, [insert];
+    }
+    growing "growing" {
+        21 scalable: scalable::Scalable, Core, [insert, merge, grow];
+        24 folded: folded::Folded, Study, [insert];
+        25 compacting: compacting::Compacting, Study, [insert, grow];
+    }
+    window "window" {
+        22 sliding: sliding::Sliding, Core, [insert, window];
+        23 age_partitioned: age_partitioned::AgePartitioned, Study, [insert, window];
+    }
+    coded "coded" {
+        37 golomb: golomb::Golomb, Core, [merge];
+    }
+    peel "peel" {
+        5  binary_fuse8: binary_fuse::BinaryFuse8, Core, [];
+        6  binary_fuse16: binary_fuse::BinaryFuse16, Core, [];
+        7  binary_fuse32: binary_fuse::BinaryFuse32, Study, [];
+        29 xor8: xor::Xor8, Study, [];
+        30 xor16: xor::Xor16, Study, [];
+        32 xor_plus8: xor_plus::XorPlus8, Study, [];
+        33 xor_plus16: xor_plus::XorPlus16, Study, [];
+        39 bloomier: bloomier::Bloomier, Core, [map];
+    }
+    perfect "perfect" {
+        38 perfect: filter::Perfect, Core, [map];
+    }
+    ribbon "ribbon" {
+        34 ribbon: standard::Ribbon, Study, [];
+        35 ribbon_homogeneous: homogeneous::RibbonHomogeneous, Study, [];
+        36 ribbon_bumped: bumped::RibbonBumped, Core, [];
+    }
 }
 
-/// Makes of each line its type's [`Declared::INFO`], and of all lines [`KINDS`],
-/// [`for_each_kind`] and the names by id. What a kind can do are the methods of [`KindInfo`]
-/// below that a line names, each of which asks for the trait.
+/// Makes of each line its type's [`Declared::INFO`], and of all lines [`KINDS`], [`for_each_kind`]
+/// and the names by id. What a kind can do are the methods of [`KindInfo`] below that a line names,
+/// each of which asks for the trait. A family is compiled with its feature.
 macro_rules! kinds {
-    ($($id:literal $name:ident: $family:ident $(/ $file:ident)+ :: $type:ident, $tier:ident,
-       [$($can:ident $(($copies:literal))?),*];)*) => {
-        $(
-            impl Declared for $family::$type {
-                const INFO: &'static KindInfo = &KindInfo::new::<$family::$type>(
+    ($($family:ident $feature:literal {$(
+        $id:literal $name:ident: $file:ident :: $type:ident, $tier:ident,
+        [$($can:ident $(($copies:literal))?),*];
+    )*})*) => {
+        $($(
+            #[cfg(feature = $feature)]
+            impl Declared for crate::$family::$type {
+                const INFO: &'static KindInfo = &KindInfo::new::<crate::$family::$type>(
                     $id,
                     stringify!($name),
-                    concat!(stringify!($family) $(, "/", stringify!($file))+, ".rs"),
+                    concat!(stringify!($family), "/", stringify!($file), ".rs"),
                     Tier::$tier,
-                )$(.$can::<$family::$type>($($copies)?))*;
+                )$(.$can::<crate::$family::$type>($($copies)?))*;
             }
-        )*
+        )*)*
 
         /// Every kind of filter, in the order of the documentation.
-        pub static KINDS: &[KindInfo] = &[$(*<$family::$type as Declared>::INFO),*];
+        pub static KINDS: &[KindInfo] = &[$($(
+            #[cfg(feature = $feature)]
+            *<crate::$family::$type as Declared>::INFO,
+        )*)*];
 
-        /// The names by id, for errors of those who open one kind and should not link all.
-        static NAMES: &[(u16, &str)] = &[$(($id, stringify!($name))),*];
+        /// The names by id, also of kinds that are not compiled: for errors.
+        static NAMES: &[(u16, &str)] = &[$($(($id, stringify!($name)),)*)*];
 
-        /// Shows a visitor the type of every kind, in the order of [`KINDS`]: for loops that are
-        /// to be compiled for each.
+        /// Shows a visitor the type of every kind, in the order of [`KINDS`]: for loops that are to
+        /// be compiled for each.
         pub fn for_each_kind(visitor: &mut impl KindVisitor) {
-            $(visitor.visit::<$family::$type>();)*
+            let _ = &visitor;
+            $($(
+                #[cfg(feature = $feature)]
+                visitor.visit::<crate::$family::$type>();
+            )*)*
         }
     };
 }

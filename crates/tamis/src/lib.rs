@@ -51,21 +51,35 @@
 //! to say: a secret that is kept elsewhere, mapping ([`Mapped`]) in place of reading, and how
 //! much is verified.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+// A build of a few families leaves parts of the shared rooms unused.
+#![cfg_attr(
+    not(feature = "registry"),
+    allow(dead_code, unused_imports, unused_macros)
+)]
+
+#[cfg(feature = "advise")]
 pub mod advise;
 mod any;
 mod bits;
+#[cfg(feature = "bloom")]
 pub mod bloom;
 mod buf;
 mod build;
+#[cfg(feature = "chained")]
 pub mod chained;
+#[cfg(feature = "coded")]
 pub mod coded;
 mod config;
+#[cfg(feature = "cuckoo")]
 pub mod cuckoo;
 mod error;
+#[cfg(feature = "exact")]
 pub mod exact;
 mod file;
 mod filter;
 mod format;
+#[cfg(feature = "growing")]
 pub mod growing;
 mod key;
 mod keyed;
@@ -73,39 +87,60 @@ mod kinds;
 mod lookup;
 pub mod math;
 mod packed;
+#[cfg(feature = "peel")]
 pub mod peel;
+#[cfg(feature = "perfect")]
 pub mod perfect;
+#[cfg(feature = "ribbon")]
 pub mod ribbon;
+#[cfg(feature = "serde")]
+mod serde;
 mod simd;
+#[cfg(feature = "tinyset")]
 pub mod tinyset;
+#[cfg(feature = "window")]
 pub mod window;
 
 pub use any::{AnyFilter, Held};
+#[cfg(feature = "bloom")]
 pub use bloom::*;
-pub use buf::{Buf, Mapped, Word};
+#[cfg(feature = "mmap")]
+pub use buf::Mapped;
+pub use buf::{Buf, Word};
+#[cfg(feature = "peel")]
 pub use build::{Spill, Spilled};
+#[cfg(feature = "chained")]
 pub use chained::*;
+#[cfg(feature = "coded")]
 pub use coded::*;
 pub use config::{Config, Param, Progress};
+#[cfg(feature = "cuckoo")]
 pub use cuckoo::*;
 pub use error::{
     BuildError, BuildErrorKind, DecodeError, DecodeErrorKind, Full, FullKind, MergeError,
     MergeErrorKind, Unsupported,
 };
+#[cfg(feature = "exact")]
 pub use exact::*;
 pub use file::{Encoded, Open};
 #[doc(hidden)]
 pub use file::{check_writable, replace_file};
 pub use filter::{Count, Filter, Halve, Insert, Kind, Map, Merge, Remove};
 pub use format::{Decoder, Encoder, ParamValue, looks_like_filter};
+#[cfg(feature = "growing")]
 pub use growing::*;
 pub use key::{Hashing, Key};
 pub use keyed::{Hashed, Keyed};
 pub use kinds::{Capabilities, Declared, KINDS, KindInfo, KindVisitor, Tier, for_each_kind, kind};
+#[cfg(feature = "peel")]
 pub use peel::*;
+#[cfg(feature = "perfect")]
 pub use perfect::*;
+#[cfg(feature = "ribbon")]
 pub use ribbon::*;
+#[cfg(feature = "tinyset")]
 pub use tinyset::*;
+#[cfg(feature = "window")]
 pub use window::*;
 
 /// Switches for tests and fuzzers; not part of the interface.

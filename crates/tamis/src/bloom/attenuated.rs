@@ -48,8 +48,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::bits::low_mask;
-use crate::bloom::{Bloom, positions};
+use crate::bits::{low_mask, positions};
+use crate::bloom::Bloom;
 use crate::config::Config;
 use crate::error::{BuildError, Full, MergeError};
 use crate::filter::{Filter, Insert, Kind};

@@ -12,9 +12,8 @@
 
 use std::ops::RangeInclusive;
 
-use crate::bits::low_mask;
+use crate::bits::{low_mask, positions, remix, spread};
 use crate::bloom::standard::{MOST_BITS, MOST_K, shape};
-use crate::bloom::{positions, remix, spread};
 use crate::config::{Config, Param};
 use crate::error::{BuildError, DecodeError, MergeError, NoMemory};
 use crate::format::{Decoder, Encoder};

@@ -29,7 +29,6 @@
 //! by distance; [`Overlap`] is what two Bloom filters tell of each other, with their union and
 //! intersection.
 
-use crate::bits::{fastrange, fastrange_by_halves};
 use crate::filter::Insert;
 
 mod algebra;
@@ -81,59 +80,6 @@ fn insert_all(filter: &mut impl Insert, hashes: impl IntoIterator<Item = u64>) {
         let inserted = filter.insert_batch(&batch[..taken]);
         debug_assert!(inserted.is_ok(), "a filter of this kind refuses no key");
     }
-}
-
-/// The places in `0..range` that a key is given, one after another: the probes of every filter of
-/// the family that lets a key's bits lie anywhere.
-///
-/// Each place is the high half of a 128-bit product; between two the whole state is remixed. The
-/// filters' essays say why nothing shorter will do. A place may come twice.
-#[inline(always)]
-pub(crate) fn positions(hash: u64, range: u64, k: u32) -> impl Iterator<Item = u64> {
-    draws(hash, range, k).map(|(place, _)| place)
-}
-
-/// The same places, each with what is left of the state that chose it: the low half of the
-/// product, 64 bits that are spread evenly wherever the place lies.
-#[inline(always)]
-pub(crate) fn draws(hash: u64, range: u64, k: u32) -> impl Iterator<Item = (u64, u64)> {
-    /// Not a closure, which cannot be inlined always: a batch would call one that is compiled for
-    /// any processor.
-    struct Draws {
-        state: u64,
-        range: u64,
-        left: u32,
-    }
-    impl Iterator for Draws {
-        type Item = (u64, u64);
-
-        #[inline(always)]
-        fn next(&mut self) -> Option<(u64, u64)> {
-            self.left = self.left.checked_sub(1)?;
-            let draw = fastrange(self.state, self.range);
-            self.state = remix(self.state);
-            Some(draw)
-        }
-    }
-    let (state, left) = (hash, k);
-    Draws { state, range, left }
-}
-
-/// [`fastrange`], in a loop over `MANY` states by the products that vectors have, where `n`
-/// allows it.
-#[inline(always)]
-fn spread<const MANY: bool>(state: u64, n: u64) -> (u64, u64) {
-    match u32::try_from(n) {
-        Ok(n) if MANY => fastrange_by_halves(state, n),
-        _ => fastrange(state, n),
-    }
-}
-
-/// The state of a key after its next probe: multiplied and folded.
-#[inline(always)]
-fn remix(state: u64) -> u64 {
-    let y = state.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    y ^ (y >> 32)
 }
 
 #[cfg(test)]

@@ -45,8 +45,8 @@
 //! - Swamidass, Baldi, *Mathematical correction for fingerprint similarity measures*, 2007: the
 //!   number of keys from the number of ones.
 
-use crate::bits::{fastrange, mix64};
-use crate::bloom::{BitWords, insert_all, positions, remix, spread};
+use crate::bits::{fastrange, mix64, positions, remix, spread};
+use crate::bloom::{BitWords, insert_all};
 use crate::buf::Buf;
 use crate::config::{Config, Param};
 use crate::error::{BuildError, BuildErrorKind, DecodeError, Full, MergeError, NoMemory};

@@ -41,8 +41,8 @@
 //! - Lumetta, Mitzenmacher, *Using the power of two choices to improve Bloom filters*, 2007: the
 //!   idea, and the equation for the fill.
 
-use crate::bits::mix64;
-use crate::bloom::{View, positions};
+use crate::bits::{mix64, positions};
+use crate::bloom::View;
 use crate::buf::Buf;
 use crate::config::Config;
 use crate::error::{BuildError, BuildErrorKind, DecodeError, Full, MergeError};

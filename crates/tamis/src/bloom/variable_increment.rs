@@ -54,9 +54,8 @@
 
 use std::ops::RangeInclusive;
 
-use crate::bits::low_mask;
+use crate::bits::{draws, low_mask, remix, spread};
 use crate::bloom::standard::MOST_K;
-use crate::bloom::{draws, remix, spread};
 use crate::config::{Config, Param};
 use crate::error::{BuildError, BuildErrorKind, DecodeError, Full, MergeError};
 use crate::filter::{Filter, Insert, Kind, Merge, Remove};

@@ -4,21 +4,24 @@
 pub(crate) mod pairs;
 pub(crate) mod shards;
 pub(crate) mod source;
+#[cfg(feature = "peel")]
 pub(crate) mod spill;
 
+#[cfg(feature = "peel")]
 pub use spill::{Spill, Spilled};
-
-use std::panic::resume_unwind;
-use std::sync::{Mutex, PoisonError};
-use std::thread;
 
 /// Does `work` on every item, on this thread and up to `threads − 1` more, and returns the
 /// results in the items' order.
+#[cfg(feature = "threads")]
 pub(crate) fn in_parallel<T: Send, R: Send>(
     threads: usize,
     items: impl ExactSizeIterator<Item = T> + Send,
     work: impl Fn(T) -> R + Sync,
 ) -> Vec<R> {
+    use std::panic::resume_unwind;
+    use std::sync::{Mutex, PoisonError};
+    use std::thread;
+
     // More threads than processors would only wait for one another.
     let processors = thread::available_parallelism().map_or(1, usize::from);
     let helpers = threads.min(processors).min(items.len()).saturating_sub(1);
@@ -45,6 +48,16 @@ pub(crate) fn in_parallel<T: Send, R: Send>(
     });
     results.sort_unstable_by_key(|(number, _)| *number);
     results.into_iter().map(|(_, result)| result).collect()
+}
+
+/// Does `work` on every item, in order: this build has no threads.
+#[cfg(not(feature = "threads"))]
+pub(crate) fn in_parallel<T, R>(
+    _threads: usize,
+    items: impl ExactSizeIterator<Item = T>,
+    work: impl Fn(T) -> R,
+) -> Vec<R> {
+    items.map(work).collect()
 }
 
 /// Moves the distinct hashes to the front, in order, and returns how many there are.

@@ -59,8 +59,7 @@
 //! - Broder, Mitzenmacher, *Using multiple hash functions to improve IP lookups*, 2001: d-left
 //!   hashing in buckets.
 
-use crate::bits::{fastrange, low_mask, mix64};
-use crate::bloom::positions;
+use crate::bits::{fastrange, low_mask, mix64, positions};
 use crate::config::{Config, Param};
 use crate::error::{
     BuildError, BuildErrorKind, DecodeError, Full, FullKind, MergeError, MergeErrorKind,

@@ -76,7 +76,7 @@
 //! - Carter, Floyd, Gill, Markowsky, Wegman, *Exact and approximate membership testers*, 1978:
 //!   the bound.
 
-use crate::bloom::positions;
+use crate::bits::positions;
 use crate::buf::Buf;
 use crate::config::{Config, Param};
 use crate::error::{BuildError, BuildErrorKind, DecodeError, Full, FullKind};

@@ -59,8 +59,7 @@ use std::fmt;
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use crate::bits::mix64;
-use crate::bloom::positions;
+use crate::bits::{mix64, positions};
 use crate::error::{BuildError, BuildErrorKind, DecodeError, DecodeErrorKind, Keys, MergeError};
 use crate::math;
 

@@ -61,7 +61,7 @@
 //! - Naor, Yogev, *Tight bounds for sliding Bloom filters*, 2015: the least space for a window
 //!   and its slack.
 
-use crate::bloom::positions;
+use crate::bits::positions;
 use crate::buf::Buf;
 use crate::config::{Config, Param};
 use crate::error::{BuildError, BuildErrorKind, DecodeError, Full};

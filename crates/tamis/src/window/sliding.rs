@@ -68,8 +68,7 @@
 
 use std::time::Duration;
 
-use crate::bits::low_mask;
-use crate::bloom::positions;
+use crate::bits::{low_mask, positions};
 use crate::buf::Buf;
 use crate::config::{Config, Param};
 use crate::error::{BuildError, BuildErrorKind, DecodeError, Full, FullKind};
