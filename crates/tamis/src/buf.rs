@@ -1,9 +1,11 @@
 //! `Buf<T>`: the one kind of array that filters are made of, owned or lent.
 //!
 //! ```text
-//!  owned   base ┌─pad─┬───────────── len · size_of T ─────────────┐   base from the allocator, zeroed lazily
-//!               └─────┴───────────────────────────────────────────┘   ptr = base rounded up to 64 bytes
+//!  owned   base ┌─pad─┬───────────── len · size_of T ─────────────┐
+//!               └─────┴───────────────────────────────────────────┘
 //!                     ↑ ptr
+//!          base from the allocator, zeroed lazily; ptr = base rounded up to 64 bytes
+//!
 //!  lent    ┌── an mmap, a Vec<u8>, a static slice … ──┐  kept alive by an Arc
 //!          └──────┬───────────────┬───────────────────┘
 //!                 ↑ ptr           copied into an owned array on the first write

@@ -2,12 +2,14 @@
 //! description.
 //!
 //! ```text
-//!  0         96          H (multiple of 64)                                                        file length
-//!  ┌─────────┬───────────┬──────────────┬──────────────┬─ … ─┬───────────────────┬──────────────┬────────┐
-//!  │ fixed   │ parameters│ section 0    │ section 1    │     │ checksum per      │ checksum of  │ footer │
-//!  │ header  │ + table   │ (64-aligned) │ (64-aligned) │     │ 64 KiB of data    │ the table    │        │
-//!  └─────────┴─────────^─┴──────────────┴──────────────┴─ … ─┴───────────────────┴──────────────┴────────┘
+//!  0        96           H (multiple of 64)                                     file length
+//!  ┌────────┬────────────┬───────────┬───────────┬─ … ─┬───────────┬───────────┬────────┐
+//!  │ fixed  │ parameters │ section 0 │ section 1 │     │ checksum  │ checksum  │ footer │
+//!  │ header │ + table    │           │           │     │ table     │ of table  │        │
+//!  └────────┴──────────^─┴───────────┴───────────┴─ … ─┴───────────┴───────────┴────────┘
 //!                      checksum of the header
+//!
+//!  sections are 64-aligned; the table has a checksum for each 64 KiB of data
 //! ```
 //!
 //! Everything is little-endian and canonical: the same filter gives the same bytes, and every

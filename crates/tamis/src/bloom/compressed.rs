@@ -3,9 +3,11 @@
 //! # The idea
 //!
 //! ```text
-//!   memory   m bits, k = 2 to a key   0000100000000010000001000000000100…   13 % ones at m/n = 14
+//!   memory   m bits, k = 2 to a key   0000100000000010000001000000000100…
+//!            13 % ones at m/n = 14                   │
 //!                                                    │ arithmetic coding, chunk by chunk
-//!   file     ones₀ len₀ code₀   ones₁ len₁ code₁  …  ▼                      H₂(0.133)·14 = 7.92 bits per key
+//!   file     ones₀ len₀ code₀   ones₁ len₁ code₁  …  ▼
+//!            H₂(0.133)·14 = 7.92 bits per key
 //! ```
 //!
 //! The best Bloom filter is half full, and a half-full array is noise: nothing can compress it.

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   hashes   ├ chunk 0 ──────────────┼ chunk 1 ──────────────┼ … ┤
-//!   by shard  0 0 0 0 1 1 1 2 2 2 2 2  0 0 0 1 1 1 1 1 2 2 2 2       each chunk is sorted by shard, and stays where it is
+//!   by shard  0 0 0 0 1 1 1 2 2 2 2 2  0 0 0 1 1 1 1 1 2 2 2 2
+//!            each chunk is sorted by shard, and stays where it is
 //! ```
 //!
 //! One rule for all kinds: the shard of a hash h is `range(φ·h mod 2⁶⁴, shards)`, φ being 2⁶⁴

@@ -6,7 +6,8 @@
 //! ```text
 //!              ┌──────┬──────┬──────┬──────┐
 //!  bucket i₁   │  7c  │  00  │  1f  │  a3  │  ◄── hash: i₁ from its high part,
-//!              └──────┴──────┴──────┴──────┘            fingerprint 1 … 2^f − 1 from the rest (0 marks a free slot)
+//!              └──────┴──────┴──────┴──────┘      fingerprint 1 … 2^f − 1 from the rest
+//!                                                 (0 marks a free slot)
 //!       …
 //!              ┌──────┬──────┬──────┬──────┐
 //!  bucket i₂   │  5e  │  1f  │  90  │  22  │  ◄── i₂ = alternate(i₁, fingerprint), and back again

@@ -4,10 +4,11 @@
 //! # The idea
 //!
 //! ```text
-//!   slice 0   n₀ keys at ε₀      ██████                                  full
-//!   slice 1   s·n₀ keys at ε₁    ████████████                            full
-//!   slice 2   s²·n₀ keys at ε₂   █████████░░░░░░░░░░░░░░░                takes the insertions
-//!                                                                        ε₀ + ε₁ + ε₂ + … = ε, however many follow
+//!   slice 0   n₀ keys at ε₀      ██████                      full
+//!   slice 1   s·n₀ keys at ε₁    ████████████                full
+//!   slice 2   s²·n₀ keys at ε₂   █████████░░░░░░░░░░░░░░░    takes the insertions
+//!
+//!   ε₀ + ε₁ + ε₂ + … = ε, however many follow
 //! ```
 //!
 //! A Bloom filter must know its number of keys in advance. This one need not: when the newest

@@ -3,12 +3,13 @@
 //! # The idea
 //!
 //! ```text
-//!   segments      0        1        2        3        4        5      …     SC+1     L slots each, L a power of two
+//!   segments      0        1        2        3        4        5      …     SC+1
 //!            ┌────────┬────────┬────────┬────────┬────────┬────────┬─ … ─┬────────┐
 //!   slots    │        │  ▲     │      ▲ │ ▲      │        │        │     │        │
 //!            └────────┴──┼─────┴──────┼─┴─┼──────┴────────┴────────┴─ … ─┴────────┘
 //!                        p₀           p₁  p₂        p₀ anywhere in the first SC segments,
 //!                                                   p₁, p₂ in the two (or three) that follow
+//!   L slots each, L a power of two
 //!
 //!   present  ⇔  slots[p₀] ⊕ slots[p₁] ⊕ slots[p₂] = fingerprint(hash)
 //! ```
@@ -101,7 +102,8 @@ pub trait Fingerprint: Word + BitXor<Output = Self> {
 /// ```
 /// use tamis::{BinaryFuse8, Config, Keyed};
 ///
-/// let words: Keyed<BinaryFuse8> = Keyed::build(&Config::default(), ["tamis", "sieve", "strainer"])?;
+/// let words = ["tamis", "sieve", "strainer"];
+/// let words: Keyed<BinaryFuse8> = Keyed::build(&Config::default(), words)?;
 /// assert!(words.contains("sieve"));
 /// # Ok::<(), tamis::BuildError>(())
 /// ```

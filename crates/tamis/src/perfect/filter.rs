@@ -4,11 +4,13 @@
 //! # The idea
 //!
 //! ```text
-//!                  number of the key             0             1             2           …   n − 1
-//!   hash ──► perfect hash function ──►  ┌─────────────┬─────────────┬─────────────┬─ … ─┬─────────────┐
-//!                                       │ fp │ value  │ fp │ value  │ 0  │ 0      │     │ fp │ value  │
-//!                                       └─────────────┴─────────────┴─────────────┴─ … ─┴─────────────┘
-//!                                                                     removed
+//!   hash ──► perfect hash function ──► number of the key
+//!
+//!               0             1             2           …       n − 1
+//!        ┌─────────────┬─────────────┬─────────────┬─ … ─┬─────────────┐
+//!        │ fp │ value  │ fp │ value  │ 0  │ 0      │     │ fp │ value  │
+//!        └─────────────┴─────────────┴─────────────┴─ … ─┴─────────────┘
+//!                                      removed
 //! ```
 //!
 //! The function ([`Function`]) gives each key of the set a number of its own, from 0 to n − 1,

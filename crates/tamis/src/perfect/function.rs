@@ -4,10 +4,12 @@
 //!
 //! ```text
 //!   hash ──► bucket, of about λ keys          pilots   ┌───┬───┬───┬───┬───┬─
-//!                    └────────────────────────────────►│ 3 │117│ 0 │ 41│ 9 │ …     one byte a bucket
+//!                    └────────────────────────────────►│ 3 │117│ 0 │ 41│ 9 │ …
 //!                                                      └───┴───┴───┴───┴───┴─
+//!                                                      one byte a bucket
+//!
 //!   slot = place(hash, pilot)                  slots   0 ………………………… n − 1 │ n …… 1.01·n
-//!                                                                         └─► moved to a slot below n that is free
+//!                              moved to a slot below n that is free  ◄─────────┘
 //! ```
 //!
 //! A bucket's pilot is chosen so that its keys go to slots that no other key has. One slot in a

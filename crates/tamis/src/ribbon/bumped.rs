@@ -10,9 +10,10 @@
 //!
 //! ```text
 //!   layer 0     ├──────┼──────┼──────┼──────┼──────┼── … ──┤     buckets of 128 starts
-//!   bumped      ███       ─     █       ─     ██████              keys that start in the first 14, 40 or 128 of a bucket
-//!   thresholds  40        0     14      0     128                 two bits a bucket: 0, 14, 40, 128
-//!                 ╲           ╱             ╱
+//!   bumped      ███       ─     █       ─     ██████             keys that start in the first
+//!                                                                14, 40 or 128 of a bucket
+//!   thresholds  40        0     14      0     128                two bits a bucket: 0, 14,
+//!                 ╲           ╱             ╱                    40, 128
 //!   layer 1     ├──────┼─ … ─┤     the same with the bumped keys
 //!                 ╲
 //!   layer 2     ├──┤               with room for all

@@ -9,9 +9,11 @@
 //!
 //! ```text
 //!   slot        0      1      2      3      4      5      6  …
-//!   row         ▪▪▪▪   ▪▪▪▪    –     ▪▪▪▪   ▪▪▪▪    –     ▪▪▪▪     a slot without a row is free: it gets random bits;
-//!   number      101    010    110    001    111    011    100      the others follow from those after them
+//!   row         ▪▪▪▪   ▪▪▪▪    –     ▪▪▪▪   ▪▪▪▪    –     ▪▪▪▪
+//!   number      101    010    110    001    111    011    100
 //!                              ↑                    ↑
+//!   a slot without a row is free: it gets random bits; the others follow from those after them
+//!
 //!   present  ⇔  for every column c:  parity(row AND the w bits of column c from the start)  =  0
 //! ```
 //!

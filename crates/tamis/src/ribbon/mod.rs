@@ -10,9 +10,12 @@
 //!
 //! ```text
 //!                     start
-//!   slots    . . . . . 1 0 1 1 0 1 0 … 1 . . . . . . .     one equation: the slots under the ones of a row (w = 64 or
-//!            . . . . . . . 1 1 0 1 0 1 … 0 . . . . . .     128, the first bit always 1) combine to the result
-//!            . . . . . . . . . . 1 1 0 0 1 … 1 . . . .     sorted by their starts, the rows are a ribbon
+//!   slots    . . . . . 1 0 1 1 0 1 0 … 1 . . . . . . .
+//!            . . . . . . . 1 1 0 1 0 1 … 0 . . . . . .
+//!            . . . . . . . . . . 1 1 0 0 1 … 1 . . . .
+//!
+//!   one equation: the slots under the ones of a row (w = 64 or 128, the first bit always 1)
+//!   combine to the result. Sorted by their starts, the rows are a ribbon
 //! ```
 //!
 //! Any r serves, and even part of one: blocks of slots at the front of the table have one bit
@@ -41,9 +44,10 @@
 //!
 //! ```text
 //!   a block: 64 slots    column 0     column 1           column r − 1
-//!                      ┌────────────┬────────────┬─ … ─┬────────────┐    bit i of word c is bit c of the block's slot i
+//!                      ┌────────────┬────────────┬─ … ─┬────────────┐
 //!                      │ 64 bits    │ 64 bits    │     │ 64 bits    │
 //!                      └────────────┴────────────┴─ … ─┴────────────┘
+//!                      bit i of word c is bit c of the block's slot i
 //! ```
 //!
 //! A row touches w/64 + 1 blocks. Shifted to where they are, its words are masks for every

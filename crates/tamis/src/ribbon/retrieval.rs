@@ -10,8 +10,10 @@
 //! = 8.
 //!
 //! ```text
-//!   words        ├── layer 0 ─────────────────┼─ layer 1 ─┼ 2 ┤     blocks of 64 slots: v words each
-//!   thresholds   ├── layer 0 ────┼─ 1 ─┼ 2 ┤                        two bits for 128 starts: what is below is bumped
+//!   words        ├── layer 0 ─────────────────┼─ layer 1 ─┼ 2 ┤   blocks of 64 slots:
+//!                                                                 v words each
+//!   thresholds   ├── layer 0 ────┼─ 1 ─┼ 2 ┤                      two bits for 128 starts:
+//!                                                                 what is below is bumped
 //!   list         a few pairs of hash and value
 //! ```
 //!

@@ -1,12 +1,14 @@
 //! The parity of words under masks, eight columns at a time: what a ribbon's lookup is made of.
 //!
 //! ```text
-//!  column      0           1           2           3         a lane of 64 bits each; columns 4 to 7 are a second vector
-//!  word      │ blocks' words AND their masks, together │     vpand, vpxor
-//!  nibbles   │ the two halves of each byte, together   │     vpsrlw, vpxor
-//!  parities  │ of each byte: 1 or 0, columns 4… 16 or 0 │    vpshufb; the two vectors become one: vpor
-//!  sums      │ of the bytes: bit 0, columns 4… bit 4    │    vpsadbw
-//!  expected  │ the result's bits moved there            │    vpsrlvq; vptest
+//!  column      0           1           2           3
+//!  word      │ blocks' words AND their masks, together  │   vpand, vpxor
+//!  nibbles   │ the two halves of each byte, together    │   vpsrlw, vpxor
+//!  parities  │ of each byte: 1 or 0, columns 4… 16 or 0 │   vpshufb; vpor joins the two vectors
+//!  sums      │ of the bytes: bit 0, columns 4… bit 4    │   vpsadbw
+//!  expected  │ the result's bits moved there            │   vpsrlvq; vptest
+//!
+//!  a column is a lane of 64 bits; columns 4 to 7 are a second vector
 //! ```
 //!
 //! A byte's parity needs no carry, and eight of them add up to less than 16, so that two columns

@@ -3,10 +3,13 @@
 //!
 //! ```text
 //!  Table      ⌊hash·n / 2⁶⁴⌋ < n for every hash: one item of n
-//!  Segments   ┌────────┬────────┬────────┬────────┬────────┐   all of one length L, a power of two
-//!             │        │ ▲      │     ▲  │ ▲      │        │   `first` < starts: so many segments follow
-//!             └────────┴─┼──────┴─────┼──┴─┼──────┴────────┘   (first + i·L) ⊕ low stays in segment i, as low < L
+//!  Segments   ┌────────┬────────┬────────┬────────┬────────┐
+//!             │        │ ▲      │     ▲  │ ▲      │        │
+//!             └────────┴─┼──────┴─────┼──┴─┼──────┴────────┘
 //!                      first
+//!             all of one length L, a power of two
+//!             `first` < starts: so many segments follow
+//!             (first + i·L) ⊕ low stays in segment i, as low < L
 //! ```
 //!
 //! A check costs little by itself. But how many lookups wait for memory at once is how many fit

@@ -5,13 +5,13 @@
 //! ```text
 //!  hash ──► block b of B, chain c of L = 64, remainder r
 //!
-//!  bit 0                64              64 + X                                                            512
-//!  ┌────────────────────┬────────────────┬───────────┬───────────┬───────────┬───────────┬─ … ─┬──────────┐
-//!  │ 0 1 1 0 0 1 0 0 …  │ 1 0 1 1 0 0 1 … │ 10110101  │ 00101110  │ 11000101  │ 01111010  │     │ 1000110  │
-//!  └────────────────────┴────────────────┴───────────┴───────────┴───────────┴───────────┴─ … ─┴──────────┘
-//!    index: chain c has   end marks: slot   one fingerprint a slot, in the order of chains, then of remainders;
-//!    a slot               i is its chain's  the first 448 mod X of them have one bit more than the others
-//!                         last
+//!  bit 0               64                64 + X                                        512
+//!  ┌───────────────────┬─────────────────┬────────┬────────┬────────┬────────┬─ … ─┬───────┐
+//!  │ 0 1 1 0 0 1 0 0 … │ 1 0 1 1 0 0 1 … │10110101│00101110│11000101│01111010│     │1000110│
+//!  └───────────────────┴─────────────────┴────────┴────────┴────────┴────────┴─ … ─┴───────┘
+//!    index: chain c      end marks: slot   one fingerprint a slot, in the order of chains,
+//!    has a slot          i is its chain's  then of remainders; the first 448 mod X of them
+//!                        last              have one bit more than the others
 //!
 //!  chain 1: slot 0 ┃ chain 2: slots 1, 2 ┃ chain 5: slot 3 ┃ …
 //! ```

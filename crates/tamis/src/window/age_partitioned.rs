@@ -4,10 +4,13 @@
 //!
 //! ```text
 //!             young ─────────────────────────→ old
-//!   slice       0    1    2   …   k−1   k    …    k+l−1      k + l slices of one array each, in a ring
+//!   slice       0    1    2   …   k−1   k    …    k+l−1
 //!   inserting   ●    ●    ●        ●                         one bit in each of the first k
 //!   l shifts
-//!   later                                ●    ●    ●   ●     the same bits: found while k slices in a row have them
+//!   later                                ●    ●    ●   ●
+//!
+//!   k + l slices of one array each, in a ring; a key is found while k slices in a row have
+//!   its bits
 //! ```
 //!
 //! A key sets one bit in each of the k youngest slices. After every n/l insertions, a

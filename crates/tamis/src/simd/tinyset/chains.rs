@@ -3,12 +3,15 @@
 //!
 //! ```text
 //!  index     ──► rank: chains before the key's, popcount below its bit; chains: all of them
-//!  end marks ──► start: behind the end mark with number `rank`, slots: behind the one with number `chains`
+//!  end marks ──► start: behind the end mark with number `rank`,
+//!                slots: behind the one with number `chains`
 //!
-//!  │ 0 1 0 0 1 1 0 1 …      a number of ones is skipped by halves: are there fewer than that in the first 64 bits, then
-//!           └ start          in the next 32, 16, 8, 4, 2, 1? Both numbers of a key go this way together, as two halves of
-//!                            a lane.
-//!  slots     ──► width of a fingerprint and how many are longer, from a table ──► where those of the chain lie
+//!  │ 0 1 0 0 1 1 0 1 …      a number of ones is skipped by halves: are there fewer than that in
+//!           └ start         the first 64 bits, then in the next 32, 16, 8, 4, 2, 1? Both numbers
+//!                           of a key go this way together, as two halves of a lane.
+//!
+//!  slots     ──► width of a fingerprint and how many are longer, from a table
+//!            ──► where those of the chain lie
 //!  chain     ──► its first four fingerprints, one after the other, compared with the key's
 //! ```
 //!

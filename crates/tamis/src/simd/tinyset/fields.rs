@@ -2,8 +2,8 @@
 //! at a time.
 //!
 //! ```text
-//!  block   │ … │ field 0 │ field 1 │ field 2 │ … │            the first `longer` of them are `width` + 1 bits,
-//!               └ bit `at`                                   the others `width`
+//!  block   │ … │ field 0 │ field 1 │ field 2 │ … │   the first `longer` of them are
+//!               └ bit `at`                           `width` + 1 bits, the others `width`
 //!
 //!  lane i  = the eight bytes from that of field i's first bit on   vpermb, vpermi2b
 //!            moved down by the bits before it                      vpsrlvq

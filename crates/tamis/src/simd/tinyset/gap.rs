@@ -2,10 +2,11 @@
 //! up, and a gap opens.
 //!
 //! ```text
-//!  before   │ index │ marks │ fields  x  x   x  x │              x: bits that go
-//!  dense    │ index │ marks │ fields      │ 0 … 0 │              pext in each word, then words moved together
+//!  before   │ index │ marks │ fields  x  x   x  x │   x: bits that go
+//!  dense    │ index │ marks │ fields      │ 0 … 0 │   pext in each word, then words moved together
 //!                       └ mark       └ place
-//!  after    │ index │ mar.ks │ fie ▒▒▒▒▒ lds      │              a bit opens at `mark`, the field's bits at `place`
+//!  after    │ index │ mar.ks │ fie ▒▒▒▒▒ lds      │   a bit opens at `mark`,
+//!                                                     the field's bits at `place`
 //! ```
 //!
 //! In vectors a word's neighbours are one shuffle away, and a shift by more than 63 gives 0, so
