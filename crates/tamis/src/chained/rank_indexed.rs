@@ -579,8 +579,8 @@ impl Filter for RankIndexed {
         self.distinct() as f64 / (self.chains() as f64 * 2f64.powi(self.shape.bits as i32))
     }
 
-    /// Where the bucket begins is known only from its bank; it is asked for where it lies in a
-    /// bank that is filled evenly.
+    /// Where the bucket begins is known only from its bank; this prefetches where it would begin
+    /// if the bank were filled evenly.
     #[inline(always)]
     fn prefetch(&self, hash: u64) {
         let (bank, bucket, ..) = self.place(hash);

@@ -20,8 +20,8 @@
 //!
 //! # Query
 //!
-//! As [`Xor`], with one more read, which has to wait for that of the group. A batch asks for the
-//! two plain slots and the group ahead, and not for the kept entry, which it does not know yet.
+//! As [`Xor`], with one more read, which has to wait for that of the group. A batch prefetches the
+//! two plain slots and the group, but not the kept entry, whose place it does not know yet.
 //!
 //! # Cost
 //!
