@@ -31,7 +31,7 @@ impl Lines {
 
     /// The shortest time of a line read, ns, over a working set of `bytes`: the best of a plain
     /// loop, which lets the processor overlap reads by itself, and of rolling prefetches at two
-    /// distances, the longer one into the second cache.
+    /// distances, the longer one into the second-level cache.
     pub(crate) fn ns_per_read(
         &mut self,
         bytes: usize,

@@ -50,10 +50,10 @@
 //! bits per key with the table, at a million keys), and 18 bytes for each key of the shards at
 //! work where there are several (27 bits per key at 10⁷, one thread).
 //!
-//! At 10⁷ keys it is built at least twice as fast as xorf's, and looked up in batches at least 1.3
-//! times as fast as by its single calls (`cargo run --release -p tamis-bench -- check --kinds
-//! binary_fuse8`). `run --n 10000000 --fpr 0.00390625 --kinds binary_fuse8` in its place measures
-//! the memory.
+//! The bench holds it, at 10⁷ keys, to be built twice as fast as xorf's filter and looked up in
+//! batches 1.3 times as fast as by xorf's single calls (`cargo run --release -p tamis-bench --
+//! check --kinds binary_fuse8`); `run --n 10000000 --fpr 0.00390625 --kinds binary_fuse8` in place
+//! of `check` gives the memory.
 //!
 //! # When to choose it
 //!
