@@ -152,8 +152,8 @@ pub(crate) const TARGETS: &[Target] = &[
     target("tinyset", EIGHT_BITS, bits(10.5)),
     target("cuckoo", EIGHT_BITS, batch(AUTOSCALE, 1.3)),
     target("cuckoo", EIGHT_BITS, single(AUTOSCALE, 1.0)),
-    // Ours is filled to 95 %, where keys have to move; the rival's table, of a power of two, to 60
-    // % and in twice the space.
+    // Ours is filled to 95 %, where keys have to move; the rival's table has twice the space, as a
+    // power of two, and is filled to 60 %.
     later("cuckoo", EIGHT_BITS, insert(AUTOSCALE, 1.0)),
     target("cuckoo", EIGHT_BITS, build(AUTOSCALE, 1.0)),
     // What the C++ filter of 12 bits has at its best load.

@@ -33,9 +33,8 @@
 //!
 //! # Query and insert
 //!
-//! Those of [`Bloom`]: in memory the array is plain. Only the file is coded, by some nanoseconds
-//! for every bit of the array; it cannot be read in place, so a mapped file is decoded into
-//! memory of its own.
+//! Those of [`Bloom`]: in memory the array is plain. Only the file is coded, bit by bit; it cannot
+//! be read in place, so a mapped file is decoded into memory of its own.
 //!
 //! # Updates
 //!

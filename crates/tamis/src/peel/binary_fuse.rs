@@ -27,13 +27,13 @@
 //! depend on how many.
 //!
 //! In a shard, the hashes are salted and sorted by their first segment, then added to the table
-//! segment by segment and peeled as far as possible in between, so that memory is walked through
-//! once (`binary_fuse/solve.rs`). An attempt that fails, almost always because of repeated keys,
-//! which no salt can part, is followed by another salt. If there *are* repeats, all hashes are
-//! sorted and the repeats dropped, and a build takes two to three times as long. The bytes depend
-//! on the set of keys alone, not on their order.
+//! segment by segment and peeled as far as possible in between, so that memory is traversed once
+//! (`binary_fuse/solve.rs`). An attempt that fails, almost always because of repeated keys, which
+//! no salt can separate, is followed by another salt. If there *are* repeats, all hashes are
+//! sorted, the repeats dropped, and the build starts again. The bytes depend on the set of keys
+//! alone, not on their order.
 //!
-//! [`Spill`](crate::Spill) builds from hashes that wait on disk.
+//! [`Spill`](crate::Spill) builds from hashes kept on disk.
 //!
 //! The published parameters fail nearly always at certain sizes (n = 11 520, 12 340, 37 440 …):
 //! just after the segment length doubles, whole segments round the spare slots away. There the
@@ -239,7 +239,8 @@ struct Place {
 }
 
 impl<F: Fingerprint, const ARITY: usize, const ONE: bool> Ring for Reader<'_, F, ARITY, ONE> {
-    /// AVX2 has to put a product of words together, and is slower so than one by one.
+    /// AVX2 has no product of whole words and would have to assemble it, which is slower than one
+    /// hash at a time.
     const EIGHTS: bool = true;
     type Place = Place;
     type Answer = bool;
