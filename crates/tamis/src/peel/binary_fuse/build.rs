@@ -174,7 +174,7 @@ impl Spill {
     ///
     /// # Errors
     ///
-    /// [`BuildError`] as [`Kind::build`](crate::Kind::build), and when the disk fails.
+    /// [`BuildError`] as [`Kind::build`], and when the disk fails.
     pub fn finish<F: Fingerprint>(self, config: &Config) -> Result<BinaryFuse<F>, BuildError>
     where
         BinaryFuse<F>: Kind,
