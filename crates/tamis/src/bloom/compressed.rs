@@ -31,7 +31,7 @@
 //! file unfolds to at most 4096 times its length and no small file takes a large memory. There is
 //! one code for every array: the decoder refuses any other.
 //!
-//! # Query and insert
+//! # Lookup and insert
 //!
 //! Those of [`Bloom`]: in memory the array is plain. Only the file is coded, bit by bit; it cannot
 //! be read in place, so a mapped file is decoded into memory of its own.

@@ -19,7 +19,7 @@
 //! short: mean 1/ε. A Rice code, which is a Golomb code whose divisor is a power of two, writes a
 //! gap in log₂(1/ε) + 1.5 bits.
 //!
-//! # Query
+//! # Lookup
 //!
 //! The key's value is in one chunk. The index has the offset of each chunk's code, and a lookup
 //! decodes from there until it meets the value or a greater one: half a chunk in the mean.

@@ -14,7 +14,7 @@
 //! both. Two filters of half the size follow, and so on. Here A and B lie interleaved from the
 //! start, so a fold moves nothing; it only begins the next level.
 //!
-//! # Query and insert
+//! # Lookup and insert
 //!
 //! A key has k places in level 0; its places in level j are those shifted right by j. A lookup
 //! combines the k buckets of a level by *and*: what is left names the sides that have all of the

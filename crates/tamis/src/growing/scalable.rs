@@ -17,7 +17,7 @@
 //! are shares of a series that converges to the rate asked for, and the promise holds at any
 //! size.
 //!
-//! # Query and insert
+//! # Lookup and insert
 //!
 //! A lookup asks the slices from the newest, which has half of the keys, to the oldest; an absent
 //! key is refused by each after two probes on average. An insertion writes to the newest alone.

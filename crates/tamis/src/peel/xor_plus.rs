@@ -18,7 +18,7 @@
 //! bits begins with the number of those before the group, and ends with the bits of 224 slots. It
 //! lies in one cache line, and a lookup has no branch.
 //!
-//! # Query
+//! # Lookup
 //!
 //! As [`Xor`], with one more read, which has to wait for that of the group. A batch prefetches the
 //! two plain slots and the group, but not the kept entry, whose place it does not know yet.
