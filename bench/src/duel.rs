@@ -2,8 +2,11 @@
 //! turns of some milliseconds.
 //!
 //! ```text
-//!  a run    │ ours: build, lookups, … │ another │ another │ theirs: build, lookups, … │     seconds between the two
-//!  a duel   │ ours │ theirs │ theirs │ ours │ ours │ theirs │ …                             some milliseconds each
+//!  a run    │ ours: build, lookups, … │ another │ another │ theirs: build, lookups, … │
+//!           seconds between the two
+//!
+//!  a duel   │ ours │ theirs │ theirs │ ours │ ours │ theirs │ …
+//!           some milliseconds each
 //! ```
 //!
 //! What else the machine does changes its caches and its clock from one second to the next, by

@@ -58,7 +58,7 @@ impl Strings {
     }
 }
 
-/// Keys to ask for: a view of words or of strings.
+/// Keys to look up: a view of words or of strings.
 #[derive(Clone, Copy)]
 pub(crate) enum Ask<'a> {
     Words(&'a [u64]),

@@ -31,7 +31,7 @@ impl Lines {
 
     /// The shortest time of a line read, ns, over a working set of `bytes`: the best of a plain
     /// loop, which lets the processor overlap reads by itself, and of rolling prefetches at two
-    /// distances, the longer one into the second cache.
+    /// distances, the longer one into the second-level cache.
     pub(crate) fn ns_per_read(
         &mut self,
         bytes: usize,
@@ -56,8 +56,8 @@ impl Lines {
 /// How far ahead lines are prefetched; 0 is a plain loop.
 const AHEAD: [usize; 3] = [0, 32, FAR];
 
-/// From this distance on, lines are asked for into the second cache: there a core can wait for
-/// more of them at once.
+/// From this distance on, lines are prefetched into the second-level cache: a core can have more
+/// such requests in flight.
 const FAR: usize = 64;
 
 /// Fresh memory, every page of it touched.

@@ -1,8 +1,7 @@
-//! The library's own kinds: each that is registered, found by itself.
+//! The library's own kinds: all that are declared.
 //!
 //! A user who knows which filter they want holds its type, and so does the bench: the library
-//! shows it the type of every kind that is declared, and the loops of single calls are compiled
-//! for each.
+//! shows it the type of every declared kind, and the loops of single calls are compiled for each.
 
 use tamis::{Config, Cuckoo, Declared, Kind, KindInfo, KindVisitor};
 

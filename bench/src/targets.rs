@@ -103,14 +103,12 @@ const AUTOSCALE: &str = "autoscale_cuckoo_filter";
 pub(crate) const TARGETS: &[Target] = &[
     target("bloom", ONE_PERCENT, batch("fastbloom", 1.5)),
     target("bloom", ONE_PERCENT, single("fastbloom", 1.0)),
-    // As many instructions as theirs, and as many lines: 1.04 to 1.13 in seven checks on Emerald
-    // Rapids, 0.98 to 1.02 on Zen 3, 0.93 in two on Zen 4.
+    // As many instructions as theirs, and as many lines.
     later("bloom", ONE_PERCENT, insert("fastbloom", 1.0)),
     target("split_block", ONE_PERCENT, batch("sbbf-rs", 1.4)),
     large("split_block", ONE_PERCENT, batch("sbbf-rs", 2.2)),
-    // As many instructions as theirs, but one: 0.91 to 1.05 in a dozen checks on two processors.
-    // Insertions are seven more, as ours are counted and may have to copy the blocks first: 0.90
-    // to 0.95 in three on Zen 3, 0.98 to 1.06 on Emerald Rapids, 0.92 in two on Zen 4.
+    // One instruction more than theirs. Insertions take seven more, as ours are counted and may
+    // have to copy the blocks first.
     later("split_block_256", ONE_PERCENT, single("sbbf-rs", 1.0)),
     later("split_block_256", ONE_PERCENT, insert("sbbf-rs", 1.0)),
     target(
@@ -124,8 +122,8 @@ pub(crate) const TARGETS: &[Target] = &[
         insert("growable-bloom-filter", 1.0),
     ),
     // At this rate our cuckoo filter has 11 bits by itself; with 12 it has half the rate in a
-    // larger table. With AVX-512: 1.33 to 1.42, and 1.38 and 1.54 on Zen 4. Without, half the
-    // lines and twice the instructions were 0.88 to 1.01 (DESIGN.md).
+    // larger table. Often missed without AVX-512, where tinyset reads half the lines by twice the
+    // instructions.
     target("tinyset", EIGHT_BITS, absent_batch("cuckoo12", 1.0)),
     target(
         "tinyset",
@@ -135,13 +133,12 @@ pub(crate) const TARGETS: &[Target] = &[
             times: 1.0,
         },
     ),
-    // One by one an insertion of ours is too many instructions for the processor to begin the
-    // next one's line read, and since cuckoo's begin several: 0.67 on Zen 4, and 0.64 below.
+    // One by one, our insertion has too many instructions for the processor to begin the next
+    // one's line read; cuckoo's has few enough to begin several.
     later("tinyset", EIGHT_BITS, insert("cuckoo12", 1.0)),
     target("tinyset", EIGHT_BITS, absent_batch("cuckoo", 0.8)),
     later("tinyset", EIGHT_BITS, insert("cuckoo", 1.0)),
     target("tinyset", EIGHT_BITS, build("cuckoo", 1.0)),
-    // Likewise: 1.29 to 1.42 with AVX-512, 1.30 and 1.59 on Zen 4, 0.72 to 0.97 without.
     target("tinyset", ONE_PERCENT, absent_batch("cuckoo", 0.8)),
     target(
         "tinyset",
@@ -155,22 +152,17 @@ pub(crate) const TARGETS: &[Target] = &[
     target("tinyset", EIGHT_BITS, bits(10.5)),
     target("cuckoo", EIGHT_BITS, batch(AUTOSCALE, 1.3)),
     target("cuckoo", EIGHT_BITS, single(AUTOSCALE, 1.0)),
-    // Ours is filled to 95 %, where keys have to move; the rival's table, of a power of two, to
-    // 60 % and in twice the space: 0.85 on Zen 4.
+    // Ours is filled to 95 %, where keys have to move; the rival's table has twice the space, as a
+    // power of two, and is filled to 60 %.
     later("cuckoo", EIGHT_BITS, insert(AUTOSCALE, 1.0)),
     target("cuckoo", EIGHT_BITS, build(AUTOSCALE, 1.0)),
-    // What the C++ filter of 12 bits has, which is made for its best load.
+    // What the C++ filter of 12 bits has at its best load.
     target("cuckoo12", EIGHT_BITS, bits(12.77)),
-    // Three lines of a table in the third cache, where single lookups overlap by themselves: with
-    // AVX-512 1.40 and 1.44 on Emerald Rapids (once 1.27, of five rounds), 1.24 to 1.28 by hashes
-    // that are placed one by one; on Zen 3 2.0 and more.
+    // Three lines of a table in the third-level cache, where single lookups overlap by themselves.
     target("binary_fuse8", EIGHT_BITS, batch(XORF, 1.3)),
-    // As many lines, and a shard to find: 0.93 to 1.07 in nine checks.
+    // As many lines, and a shard to find.
     later("binary_fuse8", EIGHT_BITS, single(XORF, 1.0)),
-    // Zen 4 is near the line: 1.96 and 1.94 in two checks, 2.03, 2.06 and 2.19 in duels since it
-    // asks further ahead.
     target("binary_fuse8", EIGHT_BITS, build(XORF, 2.0)),
-    // 1.44 to 1.49, likewise.
     target("binary_fuse8", EIGHT_BITS, batch(SUX_OF_ONE, 1.3)),
     target("binary_fuse8", EIGHT_BITS, single(SUX_OF_ONE, 1.0)),
     target("binary_fuse8", EIGHT_BITS, Goal::LineReads { most: 3.9 }),
@@ -182,7 +174,7 @@ pub(crate) const TARGETS: &[Target] = &[
     large("binary_fuse8", EIGHT_BITS, Goal::Threads { times: 1.7 }),
     large("binary_fuse8", EIGHT_BITS, bits(8.9)),
     large("binary_fuse8", EIGHT_BITS, batch("sux/VFilter8", 1.7)),
-    // Fewer instructions, and as many lines: 0.98 to 1.07 in eight checks.
+    // Fewer instructions, and as many lines.
     later(
         "binary_fuse16",
         SIXTEEN_BITS,
@@ -196,6 +188,6 @@ pub(crate) const TARGETS: &[Target] = &[
     target("ribbon_homogeneous", EIGHT_BITS, single("pleat", 1.0)),
     target("perfect", EIGHT_BITS, batch("ptr_hash", 1.0)),
     // Twice the instructions: entries of any width, fingerprints that leave out 0, and checks
-    // (DESIGN.md): 0.53 to 0.55, and 0.61 to 0.68 on Emerald Rapids.
+    // (DESIGN.md).
     later("perfect", EIGHT_BITS, single("ptr_hash", 1.0)),
 ];

@@ -2,16 +2,16 @@
 
 /// Maps a hash to `0..n` and returns what is left of it: `(index, rest)`.
 ///
-/// The 128-bit product's high half is the index (it reads the hash's *top* bits), its low half is
-/// again a uniform fraction with 64 − log₂ n bits of entropy. The next choice takes `rest`, never
-/// the same bits twice.
+/// The high half of the 128-bit product is the index (it depends on the hash's *top* bits); the
+/// low half is again a uniform fraction, with 64 − log₂ n bits of entropy. The next choice takes
+/// `rest`, so no bits are used twice.
 #[inline(always)]
 pub(crate) fn fastrange(hash: u64, n: u64) -> (u64, u64) {
     let product = u128::from(hash) * u128::from(n);
     ((product >> 64) as u64, product as u64)
 }
 
-/// [`fastrange`] by products of 32 bits, the only ones that vectors have whole.
+/// [`fastrange`] by 32-bit products, the only ones that vectors have in full.
 #[inline(always)]
 pub(crate) fn fastrange_by_halves(hash: u64, n: u32) -> (u64, u64) {
     let (n, half) = (u64::from(n), u64::from(u32::MAX));
@@ -82,7 +82,7 @@ pub(crate) fn mix64(mut x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// The word that [`mix64`] makes this of.
+/// The inverse of [`mix64`].
 #[inline(always)]
 pub(crate) fn unmix64(mut x: u64) -> u64 {
     x = (x ^ (x >> 31) ^ (x >> 62)).wrapping_mul(0x3196_42B2_D24D_8EC3);

@@ -1,19 +1,21 @@
 //! `Buf<T>`: the one kind of array that filters are made of, owned or lent.
 //!
 //! ```text
-//!  owned   base ┌─pad─┬───────────── len · size_of T ─────────────┐   base from the allocator, zeroed lazily
-//!               └─────┴───────────────────────────────────────────┘   ptr = base rounded up to 64 bytes
+//!  owned   base ┌─pad─┬───────────── len · size_of T ─────────────┐
+//!               └─────┴───────────────────────────────────────────┘
 //!                     ↑ ptr
+//!          base from the allocator, zeroed lazily; ptr = base rounded up to 64 bytes
+//!
 //!  lent    ┌── an mmap, a Vec<u8>, a static slice … ──┐  kept alive by an Arc
 //!          └──────┬───────────────┬───────────────────┘
 //!                 ↑ ptr           copied into an owned array on the first write
 //! ```
 //!
-//! Because the choice is made at run time, no filter carries a lifetime or a storage parameter.
-//! An owned array starts on a cache line, so that a block of 64 bytes is one line, and is advised
-//! to use huge pages when it is large: random reads then miss the TLB far less often.
+//! Because the choice is made at run time, no filter carries a lifetime or a storage parameter. An
+//! owned array starts on a cache line, so that a block of 64 bytes is one line. A large one is
+//! advised to use huge pages, so that random reads miss the TLB far less often.
 //!
-//! This is one of the crate's two rooms for `unsafe` (the other is `simd`).
+//! This is one of the crate's two modules with `unsafe` code (the other is `simd`).
 #![allow(
     unsafe_code,
     reason = "room for unsafe 1 of 2: raw allocation, and views of lent bytes"
@@ -63,12 +65,11 @@ word!(u8 u16 u32 u64);
 
 /// A cache line; owned arrays start on one.
 const LINE: usize = 64;
-/// What the allocator aligns to. Asking for no more lets the allocator hand out fresh pages that
-/// the kernel zeroes on the first touch; a larger alignment would make it clear the memory by
-/// hand.
+/// The alignment requested from the allocator. With no more than this it can hand out fresh pages
+/// that the kernel zeroes on first touch; for a larger alignment it would clear the memory itself.
 const BASE_ALIGN: usize = 8;
 const PAD: usize = LINE - BASE_ALIGN;
-/// From this size on, huge pages are asked for.
+/// From this size on, the kernel is advised to use huge pages.
 const HUGE: usize = 4 << 20;
 
 /// An array of integers, owned or lent, that copies on the first write to lent memory.
@@ -139,7 +140,7 @@ impl<T: Word> Buf<T> {
         Ok(buf)
     }
 
-    /// A clone, where [`Clone`] would end the program for want of memory.
+    /// A clone that reports a lack of memory, where [`Clone`] would abort.
     pub(crate) fn try_clone(&self) -> Result<Buf<T>, NoMemory> {
         match &self.owner {
             Owner::Lent(owner) => Ok(Buf {
@@ -151,7 +152,7 @@ impl<T: Word> Buf<T> {
         }
     }
 
-    /// An owned array of what an iterator gives.
+    /// An owned array of the words of an iterator.
     pub(crate) fn filled(words: impl ExactSizeIterator<Item = T>) -> Result<Buf<T>, NoMemory> {
         let mut buf = Buf::zeroed(words.len() as u64)?;
         for (word, value) in buf.make_mut().iter_mut().zip(words) {
@@ -197,8 +198,8 @@ impl<T: Word> Buf<T> {
         }))
     }
 
-    /// The array for writing; lent memory is copied first, which aborts like `Vec` does when
-    /// memory runs out.
+    /// The array for writing; lent memory is copied first, which aborts as `Vec` does when memory
+    /// runs out.
     #[inline]
     pub fn make_mut(&mut self) -> &mut [T] {
         if let Owner::Lent(_) = self.owner {
@@ -311,7 +312,7 @@ impl<T: Word> fmt::Debug for Buf<T> {
     }
 }
 
-/// Asks the kernel to back the whole pages inside an allocation with huge ones. Advice: refusal
+/// Advises the kernel to back the whole pages inside an allocation with huge ones. A refusal
 /// changes nothing.
 fn advise_huge_pages(base: NonNull<u8>, size: usize) {
     #[cfg(all(target_os = "linux", not(miri)))]

@@ -1,9 +1,9 @@
 //! Opening and saving: a filter's file as bytes, on disk, and mapped.
 //!
-//! [`Keyed::load`] and [`Keyed::save`] are what most callers need. [`Open`] says what else there
-//! is to say: the secret that the keys were hashed under, and how much is verified. [`Encoded`]
-//! is a filter that was encoded once, opened again from those very bytes, and is saved by writing
-//! them. A file is replaced at once and wholly (`replace.rs`).
+//! [`Keyed::load`] and [`Keyed::save`] are what most callers need. [`Open`] has the options: the
+//! secret that the keys were hashed under, and how much is verified. [`Encoded`] is a filter that
+//! was encoded once and opened again from those very bytes; saving it writes them. A file is
+//! replaced atomically (`replace.rs`).
 
 mod replace;
 
@@ -73,9 +73,9 @@ impl Open {
     }
 
     /// Whether the checksums of the data are compared (the default), which reads the whole file.
-    /// Without, opening reads the header and what the kind itself looks at, and a mapped file is
-    /// open at once; damage of the data then goes unnoticed and may make wrong answers, also "no"
-    /// for a key that is there. It is never undefined behaviour.
+    /// Without this, opening reads the header and what the kind itself checks, and a mapped file
+    /// opens at once. Damaged data then goes unnoticed and may give wrong answers, even "no" for a
+    /// key that is present. It is never undefined behaviour.
     #[must_use]
     pub const fn verify(mut self, verify: bool) -> Open {
         self.verify = verify;
@@ -131,7 +131,7 @@ impl Open {
         self.bytes(file).map_err(|e| e.at(&path))
     }
 
-    /// The one way to a filter: all others end here.
+    /// Every other way of opening a filter ends here.
     fn shared<F: Held>(&self, bytes: &Bytes) -> Result<Keyed<F>, DecodeError> {
         let (header, mut decoder) = format::open(bytes, self.verify)?;
         let hashing = header.hashing.resolve(self.hashing.as_ref())?;
@@ -155,7 +155,7 @@ impl Open {
 
 /// Files.
 impl<F: Held> Keyed<F> {
-    /// Loads a file into memory, verifying everything. [`Open`] has what else there is to say.
+    /// Loads a file into memory, verifying everything. [`Open`] has more options.
     ///
     /// # Errors
     ///
@@ -214,8 +214,8 @@ impl<F: Held> Keyed<F> {
         self.encoder().file_len()
     }
 
-    /// Encodes the filter, and opens it again from the bytes, verifying everything: what is then
-    /// looked up is what [`Encoded::save`] writes. The memory of this filter is given back first.
+    /// Encodes the filter and opens it again from the bytes, verifying everything: lookups then
+    /// read exactly what [`Encoded::save`] writes. The memory of this filter is freed first.
     ///
     /// ```
     /// use tamis::{BinaryFuse8, Config, Keyed};
@@ -268,8 +268,8 @@ impl<F: Held> Keyed<F> {
 
 /// A filter together with its file's bytes, from which it was opened: see [`Keyed::encoded`].
 ///
-/// It is looked up as the [`Keyed`] that it derefs to, and cannot be changed. What its bytes are
-/// asked for is not encoded again.
+/// Lookups go to the [`Keyed`] that it derefs to, which cannot be changed. Its bytes are not
+/// encoded again.
 #[derive(Clone)]
 pub struct Encoded<F> {
     filter: Keyed<F>,
@@ -296,8 +296,8 @@ impl<F> Encoded<F> {
         self.save_unless(path, || false)
     }
 
-    /// As [`save`](Encoded::save), giving up when `stop` says so, which is asked before every
-    /// piece of a mebibyte.
+    /// As [`save`](Encoded::save), but gives up when `stop` returns true; it is called before each
+    /// mebibyte.
     ///
     /// # Errors
     ///
@@ -334,9 +334,9 @@ impl<F: Filter> std::fmt::Debug for Encoded<F> {
 
 /// Reads to the end into memory that starts on a cache line, so that arrays can be used in place.
 ///
-/// `size` is what the system says of the input, 0 where it says nothing. Memory is taken at once
-/// only where the header announces the same length; otherwise it grows with the bytes that really
-/// arrive. What does not start as a filter is refused after its first bytes.
+/// `size` is the input's size according to the system, 0 if it is unknown. Memory is allocated at
+/// once only if the header announces the same length; otherwise it grows with the bytes that
+/// arrive. Input that does not start like a filter is refused after its first bytes.
 fn read_aligned(mut input: impl Read, size: u64) -> Result<Bytes, DecodeError> {
     let mut buf = Buf::<u8>::zeroed(64 << 10)?;
     let mut filled = 0;
@@ -359,7 +359,7 @@ fn read_aligned(mut input: impl Read, size: u64) -> Result<Bytes, DecodeError> {
             Err(e) => return Err(e.into()),
         }
     }
-    // The filter keeps these bytes for as long as it lives; a little room behind them is not
+    // The filter keeps these bytes for as long as it lives; a little spare room behind them is not
     // worth a copy.
     if buf.len() - filled > filled / 8 {
         buf = Buf::copied(&buf[..filled])?;

@@ -2,12 +2,14 @@
 //! description.
 //!
 //! ```text
-//!  0         96          H (multiple of 64)                                                        file length
-//!  ┌─────────┬───────────┬──────────────┬──────────────┬─ … ─┬───────────────────┬──────────────┬────────┐
-//!  │ fixed   │ parameters│ section 0    │ section 1    │     │ checksum per      │ checksum of  │ footer │
-//!  │ header  │ + table   │ (64-aligned) │ (64-aligned) │     │ 64 KiB of data    │ the table    │        │
-//!  └─────────┴─────────^─┴──────────────┴──────────────┴─ … ─┴───────────────────┴──────────────┴────────┘
+//!  0        96           H (multiple of 64)                                     file length
+//!  ┌────────┬────────────┬───────────┬───────────┬─ … ─┬───────────┬───────────┬────────┐
+//!  │ fixed  │ parameters │ section 0 │ section 1 │     │ checksum  │ checksum  │ footer │
+//!  │ header │ + table    │           │           │     │ table     │ of table  │        │
+//!  └────────┴──────────^─┴───────────┴───────────┴─ … ─┴───────────┴───────────┴────────┘
 //!                      checksum of the header
+//!
+//!  sections are 64-aligned; the table has a checksum for each 64 KiB of data
 //! ```
 //!
 //! Everything is little-endian and canonical: the same filter gives the same bytes, and every
@@ -36,7 +38,7 @@ const ALIGN: usize = 64;
 /// One checksum covers this many bytes of data.
 const BLOCK: usize = 64 << 10;
 const FOOTER: usize = 16;
-/// Seeds of the checksums that are not of a data block, whose seed is its number.
+/// Seeds of the checksums, except those of data blocks, which are seeded with the block's number.
 const HEADER_SEED: u64 = 0x5441_4D49_5348_4452;
 const TABLE_SEED: u64 = 0x5441_4D49_5354_424C;
 /// More than any kind has; a limit for hostile headers.
@@ -47,7 +49,7 @@ const HASHING_FAST: u16 = 1;
 const HASHING_SECRET: u16 = 2;
 const HASHING_WITHHELD: u16 = 3;
 
-/// What a file says of itself before the data.
+/// What a file says about itself before the data.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Header {
     pub(crate) kind: u16,
@@ -129,7 +131,7 @@ impl FileHashing {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ParamValue {
-    /// A count, a size, a number that stands for a choice.
+    /// A count, a size, or a number that encodes a choice.
     Whole(u64),
     /// A rate or a ratio.
     Real(f64),
@@ -184,7 +186,7 @@ impl<'a> Encoder<'a> {
         self.sections.push(words.to_bytes());
     }
 
-    /// Adds bytes that were made for the file: a table of parts, or a coded form.
+    /// Adds bytes made for the file: a table of parts, or a coded form.
     pub(crate) fn made(&mut self, bytes: Vec<u8>) {
         self.sections.push(Cow::Owned(bytes));
     }
@@ -194,7 +196,7 @@ impl<'a> Encoder<'a> {
         self.params
     }
 
-    /// The bytes that a file of these parts has.
+    /// The length of a file of these parts, in bytes.
     pub(crate) fn file_len(&self) -> u64 {
         let data: usize = self
             .sections
@@ -265,7 +267,7 @@ impl<'a> Encoder<'a> {
 #[derive(Default)]
 struct Checksums {
     table: Vec<u8>,
-    /// The start of a block that is not whole yet.
+    /// The beginning of a block that is not complete yet.
     part: Vec<u8>,
 }
 
@@ -304,7 +306,7 @@ impl Checksums {
     }
 }
 
-/// Hands a filter its parameters and arrays back, each checked before it is believed.
+/// Hands a filter its parameters and arrays back, each checked before it is trusted.
 pub struct Decoder<'a> {
     owner: &'a Bytes,
     params: &'a [u8],
@@ -365,7 +367,7 @@ impl Decoder<'_> {
         ))
     }
 
-    /// The next parameter, a fraction that must be in order.
+    /// The next parameter, a real number that must satisfy a condition.
     pub(crate) fn real(
         &mut self,
         name: &'static str,
@@ -415,8 +417,8 @@ impl Decoder<'_> {
         }
     }
 
-    /// How many bytes the next array has; 0 where there is none. For arrays whose length no
-    /// parameter tells.
+    /// How many bytes the next array has; 0 if there is none. For arrays whose length is not given
+    /// by a parameter.
     pub(crate) fn next_bytes(&self) -> u64 {
         let next = self.sections.get(self.next_section);
         next.map_or(0, |range| range.len() as u64)
@@ -432,7 +434,7 @@ impl Decoder<'_> {
         self.len == 0
     }
 
-    /// Refuses parameters or arrays that nobody asked for.
+    /// Refuses parameters or arrays that were not read.
     pub(crate) fn finish(&self) -> Result<(), DecodeError> {
         if !self.params.is_empty() {
             return Err(DecodeError::invalid(
@@ -449,7 +451,7 @@ impl Decoder<'_> {
     }
 }
 
-/// Reads and verifies a file: header and footer, and if asked for every checksum and the padding
+/// Reads and verifies a file: header and footer and, if `verify`, every checksum and the padding
 /// of the data.
 pub(crate) fn open(owner: &Bytes, verify: bool) -> Result<(Header, Decoder<'_>), DecodeError> {
     let bytes: &[u8] = (**owner).as_ref();
@@ -488,7 +490,8 @@ pub(crate) fn open(owner: &Bytes, verify: bool) -> Result<(Header, Decoder<'_>),
         }
         .into());
     }
-    // The header's own layout is the same in every version, so damage is told from age.
+    // The header's own layout is the same in every version, so damage can be told from a newer
+    // version.
     if u16_at(bytes, 8) != MAJOR {
         return Err(DecodeErrorKind::Newer {
             major: u16_at(bytes, 8),
@@ -638,7 +641,7 @@ pub fn looks_like_filter(start: &[u8]) -> bool {
     cut_short || start.starts_with(&MAGIC[..4]) || start.get(4..) == Some(&MAGIC[4..])
 }
 
-/// The file length that the first bytes announce; an error if they are not a filter's.
+/// The file length that the first bytes announce; an error if they do not start a filter.
 pub(crate) fn announced_len(start: &[u8]) -> Result<u64, DecodeError> {
     if start.len() < 24 || start[..8] != MAGIC {
         return Err(DecodeErrorKind::NotAFilter.into());

@@ -174,7 +174,7 @@ impl<F: Filter> Keyed<F> {
         }
     }
 
-    /// Asks for the memory that a lookup or an insertion of this key will read.
+    /// Prefetches the memory that a lookup or an insertion of this key will read.
     #[inline]
     pub fn prefetch<K: Key + ?Sized>(&self, key: &K) {
         self.filter.prefetch(self.hash(key));
@@ -260,7 +260,7 @@ impl<F: Filter> Keyed<F> {
         }
     }
 
-    /// The same keys in a half of this filter. Who halves a filter asks for its new rate.
+    /// The same keys in a half of this filter; the rate asked for rises to that of the half.
     fn in_half(&self, filter: F) -> Keyed<F> {
         let fpr = self.fpr.max(filter.fpr()).min(1.0 - f64::EPSILON);
         Keyed {

@@ -23,7 +23,7 @@ pub(crate) struct Packed {
     len: u64,
 }
 
-/// The same numbers for reading: values, where [`Packed`] has them in memory of its own.
+/// The same numbers for reading, passed by value; [`Packed`] owns its memory.
 #[derive(Clone, Copy)]
 pub(crate) struct View<'a> {
     bytes: &'a [u8],
@@ -42,7 +42,7 @@ impl View<'_> {
         self.width
     }
 
-    /// The 57 bits or more from where a field starts: that field and those after it.
+    /// At least 57 bits from where a field starts: that field and those after it.
     #[inline(always)]
     pub(crate) fn word(self, field: u64) -> u64 {
         let bit = field * u64::from(self.width);
@@ -57,14 +57,14 @@ impl View<'_> {
         self.word(field) & low_mask(self.width)
     }
 
-    /// Asks for the cache line in which a field starts.
+    /// Prefetches the cache line in which a field starts.
     #[inline(always)]
     pub(crate) fn prefetch(self, field: u64) {
         let bit = field * u64::from(self.width);
         simd::prefetch(self.bytes, (bit / 8) as usize);
     }
 
-    /// Asks for it into the nearest cache, for who branches on what is there.
+    /// Prefetches it into the first-level cache, for a caller that branches on what it holds.
     #[inline(always)]
     pub(crate) fn prefetch_near(self, field: u64) {
         let bit = field * u64::from(self.width);
@@ -75,7 +75,7 @@ impl View<'_> {
 /// Bytes after the last field.
 const SPARE: u64 = 7;
 
-/// The bytes of an array, or `None` where an address could not reach them.
+/// The bytes of an array, or `None` if they exceed the address space.
 fn bytes_of(len: u64, width: u32) -> Option<u64> {
     debug_assert!((1..=57).contains(&width));
     Some(len.checked_mul(u64::from(width))?.div_ceil(8) + SPARE)
@@ -135,8 +135,8 @@ impl Packed {
         bytes.copy_from_slice(&word.to_le_bytes());
     }
 
-    /// Sets the bits of `value` from where a field starts on; those that it lacks stay as they
-    /// are. Up to 57 bits always fit, and 64 where the field starts a byte.
+    /// Sets the bits of `value` from where a field starts on; other bits stay as they are. Up to
+    /// 57 bits always fit, and 64 where the field starts at a byte.
     #[inline(always)]
     pub(crate) fn put(&mut self, field: u64, value: u64) {
         let bit = field * u64::from(self.width);
@@ -149,11 +149,12 @@ impl Packed {
         bytes.copy_from_slice(&word.to_le_bytes());
     }
 
-    /// Clears the bits that `keep` lacks in each of the 64 fields from number `64 · block` on.
+    /// In each of the 64 fields from number `64 · block` on, clears the bits that are not in
+    /// `keep`.
     #[inline(always)]
     pub(crate) fn keep_in_block(&mut self, block: u64, keep: u64) {
-        // 64 fields are exactly `width` words; what is kept repeats along them with the period of
-        // a field.
+        // 64 fields are exactly `width` words; the mask repeats along them with the period of a
+        // field.
         let mut pattern = u128::from(keep & low_mask(self.width));
         let mut filled = self.width;
         while filled < 128 {
@@ -186,7 +187,7 @@ impl Packed {
         out.section(&self.bytes);
     }
 
-    /// Reads an array of exactly this shape whose bits after the last field are zero.
+    /// Reads an array of exactly this shape; bits after the last field must be zero.
     pub(crate) fn decode(
         input: &mut Decoder<'_>,
         name: &'static str,

@@ -366,7 +366,7 @@ fn a_file_can_be_replaced_while_it_is_mapped() {
 
 #[test]
 fn every_flip_of_the_header_is_told_as_damage_of_the_header() {
-    // A flipped version used to be told as a file of a newer program.
+    // A flipped version must not pass for a file of a newer program.
     let file = must(&KINDS[0], &config(&KINDS[0], 10), &hashes(1, 10)).to_bytes();
     for bit in 8 * 8..8 * 12 {
         let mut flipped = file.clone();

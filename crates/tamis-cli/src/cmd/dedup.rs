@@ -125,7 +125,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(u8::from(printed == 0)))
 }
 
-/// So many lines ahead the memory is asked for.
+/// How many lines ahead memory is prefetched.
 const AHEAD: usize = 12;
 /// Distinct lines that a growing filter starts with, and the bytes for each that must be allowed.
 const FIRST: u64 = 1 << 16;

@@ -5,9 +5,11 @@
 //!
 //! ```text
 //!   A       01101001 …      A | B   is the filter of all keys of both, to the bit
-//!   B       00111000 …      A & B   has every bit of the common keys, and bits where two keys met by chance
+//!   B       00111000 …      A & B   has every bit of the common keys, and bits where two keys
+//!                                   met by chance
 //!
-//!   halve   b₀b₁ b₂b₃ b₄b₅ …  →  b₀|b₁  b₂|b₃  b₄|b₅ …       a place is ⌊x·m / 2⁶⁴⌋, so m/2 halves it
+//!   halve   b₀b₁ b₂b₃ b₄b₅ …  →  b₀|b₁  b₂|b₃  b₄|b₅ …
+//!           a place is ⌊x·m / 2⁶⁴⌋, so m/2 halves it
 //! ```
 //!
 //! # Sizes

@@ -4,7 +4,9 @@
 //!
 //! ```text
 //!   thread 1   insert(a) ──► word 3: or 0000_0100 ─┐
-//!   thread 2   insert(b) ──► word 3: or 0100_0000 ─┴─► word 3 = 0100_0100     one atomic OR each: neither bit is lost
+//!   thread 2   insert(b) ──► word 3: or 0100_0000 ─┴─► word 3 = 0100_0100
+//!
+//!   one atomic OR each: neither bit is lost
 //! ```
 //!
 //! A Bloom filter is a set of bits that only ever go from 0 to 1, and the order in which they do
@@ -68,7 +70,10 @@ use crate::simd::{self, Bits};
 /// std::thread::scope(|scope| {
 ///     for part in 0..4u64 {
 ///         let seen = &seen;
-///         scope.spawn(move || (0..1000).for_each(|i| seen.insert(hashing.hash(&(1000 * part + i)))));
+///         scope.spawn(move || {
+///             let keys = 1000 * part..1000 * (part + 1);
+///             keys.for_each(|key| seen.insert(hashing.hash(&key)));
+///         });
 ///     }
 /// });
 /// assert_eq!(seen.len(), 4000);

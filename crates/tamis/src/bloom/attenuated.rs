@@ -7,10 +7,12 @@
 //! sets, so their answers grow weaker with distance: they are *attenuated*.
 //!
 //! ```text
-//!                x₀          x₁               x₂                   the same k places in every level
+//!                x₀          x₁               x₂          the same k places in every level
 //!                 ↓           ↓                ↓
-//!   an edge  … │00101101│01100100│00000000│00110101│ …            a byte for each place, a bit for each level
-//!                                 & all k  →  00100100            found at levels 2 and 5: believed 3 hops away
+//!   an edge  … │00101101│01100100│00000000│00110101│ …    a byte for each place,
+//!                                                         a bit for each level
+//!              & all k  →  00100100                       found at levels 2 and 5:
+//!                                                         believed 3 hops away
 //! ```
 //!
 //! One byte holds all levels of a place, so a lookup reads k bytes for an edge, whatever the

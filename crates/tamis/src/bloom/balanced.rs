@@ -9,9 +9,10 @@
 //!
 //!   blocks   ┌── 512 bits ──┬── 512 bits ──┬── 512 bits ──┐
 //!            └──────────────┴──────────────┴──────────────┘
-//!   counts          51             63⁺            47            keys of each; ⁺ some more are in the list
+//!   counts          51             63⁺            47         keys of each;
+//!                                                            ⁺ some more are in the list
 //!   list     ┌──────┬──────┬──────┬──────┐
-//!            │ hash │      │ hash │ hash │                     whole 64-bit hashes, open addressing
+//!            │ hash │      │ hash │ hash │      whole 64-bit hashes, open addressing
 //!            └──────┴──────┴──────┴──────┘
 //! ```
 //!

@@ -8,7 +8,9 @@
 //!                 ┌─────────────────── 512 bits: one line ───────────────────┐
 //!   one block     │ …0100000…                …1…                  …0100010…  │
 //!                 └───▲──────────────────────▲──────────────────────▲────────┘
-//!                     z ≫ 23                 z·c ≫ 23               z·c² ≫ 23 …    c = 0x9E3779B9, modulo 2³²
+//!                     z ≫ 23                 z·c ≫ 23               z·c² ≫ 23 …
+//!
+//!   c = 0x9E3779B9, modulo 2³²
 //! ```
 //!
 //! A small Bloom filter per cache line: the high part of the hash chooses the line, a sequence

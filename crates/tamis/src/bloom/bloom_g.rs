@@ -7,9 +7,10 @@
 //!   hash ──► word w₀ ──────┐           ┌────── word w₁ ◄── hash, remixed          g = 2
 //!     └─rest─► k bits      ▼           ▼
 //!   l words  ┌─ … ─┬────────────┬─ … ─┬────────────┬─ … ─┐
-//!            │     │ 0100010010 │     │ 1000000101 │     │   64, 256 or 512 bits each: never two cache lines
+//!            │     │ 0100010010 │     │ 1000000101 │     │
 //!            └─ … ─┴────────────┴─ … ─┴────────────┴─ … ─┘
-//!                    k/g distinct bits in each; the first k mod g words get one more
+//!              64, 256 or 512 bits each: never two cache lines
+//!              k/g distinct bits in each; the first k mod g words get one more
 //! ```
 //!
 //! A key sets its bits in each of its words by one OR, and is present when no bit of its masks is

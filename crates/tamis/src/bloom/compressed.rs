@@ -3,9 +3,11 @@
 //! # The idea
 //!
 //! ```text
-//!   memory   m bits, k = 2 to a key   0000100000000010000001000000000100…   13 % ones at m/n = 14
+//!   memory   m bits, k = 2 to a key   0000100000000010000001000000000100…
+//!            13 % ones at m/n = 14                   │
 //!                                                    │ arithmetic coding, chunk by chunk
-//!   file     ones₀ len₀ code₀   ones₁ len₁ code₁  …  ▼                      H₂(0.133)·14 = 7.92 bits per key
+//!   file     ones₀ len₀ code₀   ones₁ len₁ code₁  …  ▼
+//!            H₂(0.133)·14 = 7.92 bits per key
 //! ```
 //!
 //! The best Bloom filter is half full, and a half-full array is noise: nothing can compress it.
@@ -29,11 +31,10 @@
 //! file unfolds to at most 4096 times its length and no small file takes a large memory. There is
 //! one code for every array: the decoder refuses any other.
 //!
-//! # Query and insert
+//! # Lookup and insert
 //!
-//! Those of [`Bloom`]: in memory the array is plain. Only the file is coded, by some nanoseconds
-//! for every bit of the array; it cannot be read in place, so a mapped file is decoded into
-//! memory of its own.
+//! Those of [`Bloom`]: in memory the array is plain. Only the file is coded, bit by bit; it cannot
+//! be read in place, so a mapped file is decoded into memory of its own.
 //!
 //! # Updates
 //!

@@ -1,4 +1,6 @@
-//! Counters in the place of bits: what the counting filters and the spectral one share.
+//! Counters in place of bits: what [`Counting`](crate::Counting),
+//! [`CountingMinimal`](crate::CountingMinimal) and [`SpectralRecurring`](crate::SpectralRecurring)
+//! share.
 //!
 //! A key has `k` places in the array, as in a Bloom filter, and each has a counter of a few bits.
 //! A counter that reaches its greatest value is *saturated*: it stands for that many or any more,

@@ -19,8 +19,8 @@
 //! # Two rules
 //!
 //! ```text
-//!   counters of a key   7  4  9  4     →     8  5 10  5          increase every counter: `Counting`
-//!                       7  4  9  4     →     7  5  9  5          increase only the least: `CountingMinimal`
+//!   counters of a key   7  4  9  4   →   8  5 10  5   increase every counter: `Counting`
+//!                       7  4  9  4   →   7  5  9  5   increase only the least: `CountingMinimal`
 //! ```
 //!
 //! The least of a key's counters bounds its copies from above: others may have added to a

@@ -2,8 +2,10 @@
 //! counted once more elsewhere.
 //!
 //! ```text
-//!   first array     7  4  9  4    the least comes twice: nobody else was in either, most likely. Estimate 4
-//!                   7  4  9  5    the least stands alone: less certain. The key has counters in the second array, too:
+//!   first array     7  4  9  4    the least comes twice: nobody else was in either, most
+//!                                 likely. Estimate 4
+//!                   7  4  9  5    the least stands alone: less certain. The key has counters
+//!                                 in the second array, too:
 //!   second array    3  3  8  3    … few keys have, so it errs seldom. Estimate 3
 //! ```
 //!

@@ -7,9 +7,11 @@
 //!   hash ──high──► block ──────┐
 //!     └──low 32──► × 8 salts   ▼
 //!                 ┌────────┬────────┬────────┬─ … ─┬────────┐
-//!   one block     │ lane 0 │ lane 1 │ lane 2 │     │ lane 7 │   8 lanes of 32 bits (half a line) or 64 (one line)
+//!   one block     │ lane 0 │ lane 1 │ lane 2 │     │ lane 7 │
 //!                 └───▲────┴──▲─────┴─────▲──┴─ … ─┴──▲─────┘
 //!                     one bit in every lane: the top 5 (or 6) bits of the product low·saltᵢ
+//!
+//!   8 lanes of 32 bits (half a line) or 64 (one line)
 //! ```
 //!
 //! All eight products are one vector multiplication, all eight bits one vector shift; inserting

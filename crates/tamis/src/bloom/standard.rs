@@ -3,9 +3,9 @@
 //! # The idea
 //!
 //! ```text
-//!             x₀        x₁             x₂                      x = the hash, then remixed for every probe
-//!              ↓         ↓              ↓                      bit = ⌊x·m / 2⁶⁴⌋
-//!   m bits  …0010000100001000010110000001000110…               a multiple of 64
+//!             x₀        x₁             x₂         x = the hash, then remixed for every probe
+//!              ↓         ↓              ↓         bit = ⌊x·m / 2⁶⁴⌋
+//!   m bits  …0010000100001000010110000001000110…  a multiple of 64
 //! ```
 //!
 //! A key sets its `k` bits. To look it up, test them and stop at the first 0. At the best `k`

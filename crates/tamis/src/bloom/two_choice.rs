@@ -31,7 +31,7 @@
 //! # When to choose it
 //!
 //! When the last 2 % of a Bloom filter's bits count, and merging must stay possible. Otherwise
-//! [`Bloom`](crate::Bloom) is twice as fast, and [`TinySet`](crate::TinySet) far smaller.
+//! [`Bloom`](crate::Bloom) is faster, and [`TinySet`](crate::TinySet) far smaller.
 //!
 //! Merging keeps every member. But the union is fuller than a filter that was built from all
 //! keys: each side chose without knowing the other's bits.

@@ -4,12 +4,15 @@
 //! # The idea
 //!
 //! ```text
-//!   a key's probe:  place ⌊x·m / 2⁶⁴⌋ and step v, one of L … 2L − 1 (4, 5, 6, 7), both from the state x
+//!   a key's probe:  place ⌊x·m / 2⁶⁴⌋ and step v, one of L … 2L − 1 (4, 5, 6, 7),
+//!                   both from the state x
 //!
 //!   counter   0       nothing was added         no key
 //!             5       5                         only keys of step 5
-//!             9       4+5                       keys of step 4 and 5: what is left is 0, or again a sum of steps
-//!            13       4+4+5, 6+7                any key: a step taken off leaves 6 … 9, which may be
+//!             9       4+5                       keys of step 4 and 5: what is left is 0,
+//!                                               or again a sum of steps
+//!            13       4+4+5, 6+7                any key: a step taken off leaves 6 … 9,
+//!                                               which may be
 //!            63       saturated                 any key, for ever
 //! ```
 //!

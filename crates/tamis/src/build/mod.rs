@@ -1,5 +1,5 @@
 //! What builders share: cutting a set into shards, threads, deduplication, pairs for maps, and
-//! hashes that wait on disk.
+//! hashes kept on disk.
 
 pub(crate) mod pairs;
 pub(crate) mod shards;
@@ -37,7 +37,7 @@ pub(crate) fn in_parallel<T: Send, R: Send>(
         done
     };
     let mut results = thread::scope(|scope| {
-        // Where the system gives no more threads, those that there are do the work.
+        // If the system gives no more threads, those that exist do the work.
         let spawn = |_| thread::Builder::new().spawn_scoped(scope, take_items).ok();
         let helpers: Vec<_> = (0..helpers).map_while(spawn).collect();
         let mut results = take_items();

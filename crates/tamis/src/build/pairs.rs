@@ -5,8 +5,8 @@ use crate::error::{BuildError, BuildErrorKind};
 /// The position of the first pair of each hash, in the order of the hashes. Pairs are given by
 /// position.
 ///
-/// Refuses the first pair in the order given that has another value than an earlier one of its
-/// hash.
+/// Refuses the first pair, in the order given, whose value differs from that of an earlier pair
+/// with the same hash.
 pub(crate) fn distinct(
     len: usize,
     hash: impl Fn(usize) -> u64,

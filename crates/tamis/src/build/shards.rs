@@ -1,15 +1,16 @@
-//! Cutting a set into shards: tables of one geometry that are built apart.
+//! Cutting a set into shards: tables of one geometry that are built separately.
 //!
 //! ```text
 //!   hashes   ├ chunk 0 ──────────────┼ chunk 1 ──────────────┼ … ┤
-//!   by shard  0 0 0 0 1 1 1 2 2 2 2 2  0 0 0 1 1 1 1 1 2 2 2 2       each chunk is sorted by shard, and stays where it is
+//!   by shard  0 0 0 0 1 1 1 2 2 2 2 2  0 0 0 1 1 1 1 1 2 2 2 2
+//!            each chunk is sorted by shard, and stays where it is
 //! ```
 //!
-//! One rule for all kinds: the shard of a hash h is `range(φ·h mod 2⁶⁴, shards)`, φ being 2⁶⁴
-//! over the golden ratio. Of any numbers in regular steps the multiples of φ are evenly spread,
-//! so that also hashes which are none, as numbers that count up, fill all shards alike. It is one
-//! multiplication, because single lookups wait for it: the shard's salt and all places come
-//! after. A shard mixes its hashes by itself, so neither choice takes bits from the other.
+//! One rule for all kinds: the shard of a hash h is `range(φ·h mod 2⁶⁴, shards)`, where φ is 2⁶⁴
+//! over the golden ratio. Multiples of φ spread any regular sequence evenly, so that even inputs
+//! that are not hashes, such as consecutive numbers, fill all shards alike. It is one
+//! multiplication, because a single lookup waits for it: the shard's salt and all places depend on
+//! it. A shard mixes its own hashes, so neither choice takes bits from the other.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -20,11 +21,11 @@ use crate::error::NoMemory;
 
 /// 2⁶⁴ over the golden ratio.
 const PHI: u64 = 0x9E37_79B9_7F4A_7C15;
-/// Hashes are brought into shards in chunks of this many a shard, so that the runs of a shard are
-/// long enough to be read in order: two to ten shards' chunk and the buffer beside it fit in the
-/// second cache.
+/// Hashes are sorted by shard in chunks of this many per shard. The runs of a shard are then long
+/// enough to be read in order, and with two to ten shards a chunk and its buffer fit in the
+/// second-level cache.
 const CHUNK: usize = 1 << 11;
-/// Less are not worth taking turns for.
+/// Smaller chunks are not worth the threads' taking turns.
 const LEAST_CHUNK: usize = 1 << 14;
 
 /// A hash mixed for a kind that has no salts.
@@ -33,7 +34,7 @@ pub(crate) fn mixed(hash: u64) -> u64 {
     mix64(hash.wrapping_add(PHI))
 }
 
-/// The hash that [`mixed`] makes this of.
+/// The hash whose [`mixed`] value this is.
 pub(crate) fn unmixed(mixed: u64) -> u64 {
     unmix64(mixed).wrapping_sub(PHI)
 }
@@ -50,8 +51,8 @@ pub(crate) fn shard_of(hash: u64, shards: u64) -> u64 {
     fastrange(multiple(hash), shards).0
 }
 
-/// Whether a shard has far more hashes than others: some repeat, or they are no hashes. All
-/// shards being as large as the largest, there would be no end to the memory they take.
+/// Whether a shard has far more hashes than others: some repeat, or they are not hashes. As all
+/// shards are as large as the largest, they would take unbounded memory.
 pub(crate) fn is_skewed(largest: u64, hashes: u64, shards: u64) -> bool {
     largest > 2 * hashes / shards + 1000
 }
@@ -66,7 +67,7 @@ pub(crate) struct Shards {
 }
 
 impl Shards {
-    /// Brings the hashes of a shard together, chunk by chunk.
+    /// Groups the hashes of each shard, chunk by chunk.
     pub(crate) fn arrange(
         hashes: &mut [u64],
         count: u64,
@@ -79,7 +80,7 @@ impl Shards {
             sizes: vec![hashes.len() as u64],
         };
         if count > 1 {
-            // As many buffers as there are threads, each for all the chunks of one.
+            // One buffer per thread, reused for all its chunks.
             let buffers = Mutex::new(Vec::new());
             let buffers = || buffers.lock().unwrap_or_else(PoisonError::into_inner);
             let longest = shards.chunk.min(hashes.len()) as u64;
@@ -109,7 +110,7 @@ impl Shards {
         self.sizes.iter().copied().max().unwrap_or(0)
     }
 
-    /// The hashes of a shard, of those that were arranged.
+    /// The runs of a shard's hashes, among those that were arranged.
     pub(crate) fn runs<'a>(&self, hashes: &'a [u64], shard: usize) -> Vec<&'a [u64]> {
         if self.count == 1 {
             return vec![hashes];
@@ -127,19 +128,19 @@ fn run(ends: &[u32], shard: usize) -> std::ops::Range<usize> {
     start as usize..ends[shard] as usize
 }
 
-/// Room for a part of so many parts of good hashes, which needs no counting before: their mean
-/// and seven deviations.
+/// Room for one of so many parts, if the hashes are good: their mean and seven deviations. Nothing
+/// needs to be counted first.
 pub(crate) fn room_for(hashes: u64, parts: u64) -> u64 {
     let mean = hashes / parts;
     mean + 7 * mean.isqrt() + 64
 }
 
-/// Orders a chunk by shards and returns where each ends. `out` is for its own use.
+/// Sorts a chunk by shard and returns where each ends. `out` is scratch space.
 fn sort(chunk: &mut [u64], shards: u64, out: &mut [u64]) -> Vec<u32> {
     let shard_of = |hash: u64| shard_of(hash, shards) as usize;
     let room = out.len() / shards as usize;
     let starts = (0..shards as usize).map(|shard| shard * room);
-    // Where the next hash of a shard goes, and where there is no more room.
+    // Where the next hash of a shard goes, and where its room ends.
     let mut heads: Vec<[usize; 2]> = starts.map(|start| [start, start + room]).collect();
     let fits = chunk.iter().all(|&hash| {
         let [head, end] = &mut heads[shard_of(hash)];
@@ -151,7 +152,7 @@ fn sort(chunk: &mut [u64], shards: u64, out: &mut [u64]) -> Vec<u32> {
         fits
     });
     if !fits {
-        // Hashes that are none. What is written is not read, and the chunk is as it was.
+        // These are not good hashes. What was written is not read, and the chunk is unchanged.
         chunk.sort_unstable_by_key(|&hash| shard_of(hash));
         let end = |shard| chunk.partition_point(|&hash| shard_of(hash) <= shard) as u32;
         return (0..shards as usize).map(end).collect();

@@ -4,15 +4,15 @@ use crate::build::dedup;
 use crate::build::shards::Shards;
 use crate::error::BuildError;
 
-/// Hashes to build from, wherever they are.
+/// Hashes to build from, wherever they are kept.
 pub(crate) trait Source: Sync {
     /// How many there are. Repeats count until they are dropped.
     fn len(&self) -> u64;
-    /// Makes ready for so many shards, and returns how many hashes each has.
+    /// Prepares for so many shards, and returns how many hashes each has.
     fn arrange(&mut self, shards: u64, threads: usize) -> Result<Vec<u64>, BuildError>;
-    /// Solves all of them as one shard.
+    /// Solves all hashes as one shard.
     fn solve_all<T>(&mut self, solve: impl FnOnce(Keys<'_>) -> T) -> Result<T, BuildError>;
-    /// Solves one of the shards that they were arranged for.
+    /// Solves one of the arranged shards.
     fn solve<T>(&self, shard: u64, solve: impl FnOnce(Keys<'_>) -> T) -> Result<T, BuildError>;
     /// Drops repeats.
     fn dedup(&mut self) -> Result<(), BuildError>;
@@ -20,16 +20,16 @@ pub(crate) trait Source: Sync {
 
 /// The keys of a shard.
 pub(crate) enum Keys<'a> {
-    /// All there are; sorted in place, and given back unsalted.
+    /// All hashes; sorted in place, and returned unsalted.
     Whole(&'a mut [u64]),
-    /// Here and there among others.
+    /// Runs among the hashes of other shards.
     Parts(Vec<&'a [u64]>),
 }
 
 /// Hashes in memory.
 pub(crate) struct Slice<'a> {
     hashes: &'a mut [u64],
-    /// How many of them are not dropped.
+    /// How many of them were not dropped.
     len: usize,
     shards: Option<Shards>,
 }

@@ -8,22 +8,22 @@
 //!            ├──┼──┼──┼──┼──┼──┼──┼──┼──┼──┼──┼──┼──┼── … ┤       files
 //! ```
 //!
-//! How many shards there are depends on the number of keys, which is known at the end only; but a
-//! shard is a range of multiples φ·hash, and so is a file. A shard's keys are in a few
-//! neighbouring files; one that two shards share is read for both.
+//! The number of shards depends on the number of keys, which is known only at the end. But a shard
+//! is a range of multiples φ·hash, and so is a file: a shard's keys are in a few neighbouring
+//! files, and a file that two shards share is read for both.
 //!
-//! Memory: the filter, 16 MiB of buffers, and while shards are solved 17 bytes for each key of a
-//! shard (up to 12.5 million, so 213 MB) and thread. Disk: 8 bytes a key. Where keys repeat, they
-//! are dropped file by file, for which a file is read whole: 8 bytes for each of its hashes, a
-//! 256th of all of them, or all if they are the same over and over.
+//! Memory: the filter, 16 MiB of buffers, and while shards are solved 17 bytes per thread for each
+//! key of a shard (up to 12.5 million keys, so 213 MB). Disk: 8 bytes a key. Repeated keys are
+//! dropped file by file, for which a whole file is read: 8 bytes for each of its hashes, a 256th
+//! of all of them, or all of them if one hash repeats over and over.
 //!
 //! | keys | to disk | to a filter of 8 bits, two threads | most memory | by the formula above |
 //! |---|---|---|---|---|
 //! | 4·10⁸ | 11 s | 27 s | 836 MB | 886 MB |
 //! | 10⁹ | 39 s | 70 s | 1488 MB | 1553 MB |
 //!
-//! The keys were distinct. Every one was found again, and 0.39 % of others (Zen 3, two cores;
-//! `cargo run --release -p tamis-examples --bin out_of_core -- 1000000000 DIRECTORY 2`).
+//! The keys were distinct. Every one was found again, and 0.39 % of others (two cores; `cargo run
+//! --release -p tamis-examples --bin out_of_core -- 1000000000 DIRECTORY 2`).
 
 use std::fs::{self, File};
 use std::hash::{BuildHasher, RandomState};
@@ -40,14 +40,14 @@ use crate::error::{BuildError, BuildErrorKind};
 
 /// Files that the hashes are spread over.
 const FILES: u64 = 256;
-/// Hashes that wait for each file.
+/// Hashes buffered for each file.
 const BUFFER: u64 = 8 << 10;
 
-/// Builds a [`BinaryFuse`](crate::BinaryFuse) from hashes that wait on disk, in bounded memory.
+/// Builds a [`BinaryFuse`](crate::BinaryFuse) from hashes kept on disk, in bounded memory.
 ///
 /// The filter is byte for byte the one that [`Kind::build`](crate::Kind::build) makes of the same
-/// hashes, in whatever order they come. The files lie in a new directory inside the one given,
-/// and are removed when this is dropped, finished or not.
+/// hashes, in whatever order they come. The files lie in a new directory inside the one given, and
+/// are removed when this is dropped, finished or not.
 ///
 /// ```
 /// use tamis::{BinaryFuse8, Config, Filter, Hashing, Key, Spill};
@@ -62,15 +62,15 @@ const BUFFER: u64 = 8 << 10;
 /// # Ok::<(), tamis::BuildError>(())
 /// ```
 ///
-/// [`Keyed::from_filter`](crate::Keyed::from_filter) makes a filter of keys of it.
+/// [`Keyed::from_filter`](crate::Keyed::from_filter) turns it into a filter of keys.
 #[derive(Debug)]
 pub struct Spill {
     buckets: Vec<Bucket>,
     keys: u64,
-    /// How many shards the hashes are to be brought into, and how many each has.
+    /// How many shards the hashes are to be sorted into, and how many each has.
     shards: u64,
     counts: Vec<u64>,
-    /// Why some hashes are lost. Then no filter is made of the others.
+    /// Why some hashes are lost. Then no filter is built from the others.
     broken: Option<BuildError>,
     directory: Directory,
 }
@@ -80,7 +80,7 @@ pub struct Spill {
 pub struct Spilled(pub(crate) Spill);
 
 impl Spilled {
-    /// Lets `work` see all hashes, some at a time, in no order.
+    /// Passes all hashes to `work`, some at a time, in no order.
     ///
     /// ```
     /// use tamis::{BinaryFuse8, Config, Filter, Spill};
@@ -100,8 +100,8 @@ impl Spilled {
     }
 }
 
-/// The hashes of which a multiple has the same top bits, see [`shard_of`]: those in the file, and
-/// those that follow them.
+/// The hashes whose multiples have the same top bits, see [`shard_of`]: those in the file, and
+/// those buffered for it.
 #[derive(Debug)]
 struct Bucket {
     file: Mutex<File>,
@@ -110,24 +110,24 @@ struct Bucket {
     waiting: usize,
 }
 
-/// Removed with all that is in it.
+/// Removed with its contents.
 #[derive(Debug)]
 struct Directory(PathBuf);
 
 impl Drop for Directory {
     fn drop(&mut self) {
-        // Nobody is left to tell of an error.
+        // There is no caller left to report an error to.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
 impl Spill {
-    /// Makes ready to take hashes, which will wait in `directory`: in 256 files, which stay open,
-    /// with 8 bytes for each hash.
+    /// Prepares to take hashes, which are kept in `directory`: in 256 files, which stay open, with
+    /// 8 bytes for each hash.
     ///
     /// # Errors
     ///
-    /// [`BuildError`] when the files cannot be made there.
+    /// [`BuildError`] when the files cannot be created there.
     pub fn new(directory: impl AsRef<Path>) -> Result<Spill, BuildError> {
         let parent = directory.as_ref();
         let name = RandomState::new().hash_one(std::process::id());
@@ -159,8 +159,8 @@ impl Spill {
     ///
     /// # Errors
     ///
-    /// [`BuildError`] when the disk is full or fails. Hashes are lost then: the same error is
-    /// returned from there on, and nothing can be done but to start again elsewhere.
+    /// [`BuildError`] when the disk is full or fails. Hashes are lost then: every later call
+    /// returns the same error, and the only remedy is to start again elsewhere.
     #[inline]
     pub fn push(&mut self, hash: u64) -> Result<(), BuildError> {
         if let Some(error) = &self.broken {
@@ -190,7 +190,7 @@ impl Spill {
         self.keys == 0
     }
 
-    /// Writes what waits; after this nothing more is taken.
+    /// Writes the buffered hashes; after this no more are taken.
     pub(crate) fn close(&mut self) -> Result<(), BuildError> {
         if let Some(error) = &self.broken {
             return Err(error.clone());
@@ -203,19 +203,18 @@ impl Spill {
         Ok(())
     }
 
-    /// The directory that the files are in: for a program that is stopped, which removes it
-    /// itself.
+    /// The directory of the files, for a program that is interrupted and removes it itself.
     pub fn directory(&self) -> &Path {
         &self.directory.0
     }
 
-    /// Lets `work` see the hashes of a file.
+    /// Passes the hashes of a file to `work`.
     fn read(&self, bucket: u64, work: impl FnMut(&[u64])) -> Result<(), BuildError> {
         let read = self.buckets[bucket as usize].read(work);
         read.map_err(|error| failed(&self.directory.0, &error))
     }
 
-    /// The files in which the hashes of a shard are.
+    /// The files that hold the hashes of a shard.
     fn files(&self, shard: u64) -> RangeInclusive<u64> {
         // Shard s has the hashes whose multiples φ·hash are s·2⁶⁴/shards, rounded up, and above;
         // file f likewise.
@@ -288,7 +287,7 @@ impl Source for Spill {
 }
 
 impl Bucket {
-    /// Writes what waits.
+    /// Writes the buffered hashes.
     fn flush(&mut self) -> io::Result<()> {
         let file = self.file.get_mut().unwrap_or_else(PoisonError::into_inner);
         file.write_all(&self.buffer.to_bytes()[..8 * self.waiting])?;
@@ -297,7 +296,7 @@ impl Bucket {
         Ok(())
     }
 
-    /// Makes the first so many of these the only hashes.
+    /// Replaces the file's hashes by the first `len` of these.
     fn replace(&mut self, hashes: &Buf<u64>, len: usize) -> io::Result<()> {
         let file = self.file.get_mut().unwrap_or_else(PoisonError::into_inner);
         file.set_len(0)?;
@@ -308,7 +307,7 @@ impl Bucket {
     }
 
     fn read(&self, mut work: impl FnMut(&[u64])) -> io::Result<()> {
-        // Threads take turns: each moves the place at which the file is read.
+        // Threads take turns: each moves the file's read position.
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         file.rewind()?;
         let mut bytes = vec![0; 8 * BUFFER as usize];

@@ -11,7 +11,8 @@
 //!  ┌──┬──┬──┬─…─┐    ┌──┬──┬──┬─…─┐    ┌──┬──┬──┬─…─┐    ┌──┬──┬──┬─…─┐
 //!  │v'│  │v"│   │    │v │v'│  │   │    │  │v'│v │   │    │v"│  │v'│   │    8 cells a bucket
 //!  └──┴──┴──┴─…─┘    └──┴──┴──┴─…─┘    └──┴──┴──┴─…─┘    └──┴──┴──┴─…─┘
-//!                                         ╰─ cell: counter of 2 bits (0: free), remainder of r bits
+//!                                          ╰─ a cell: counter of 2 bits (0: free),
+//!                                                     remainder of r bits
 //! ```
 //!
 //! A counting Bloom filter spends four bits on each of its cells and needs ten cells a key, to be

@@ -5,12 +5,15 @@
 //! ```text
 //!   hash ──► bucket, chain (one of 64), fingerprint of r bits
 //!
-//!   index   0 1 1 0 0 1 0 …        one bit a chain: it has a first item               ranks:  chain 1 → 0, 2 → 1, 5 → 2
+//!   index   0 1 1 0 0 1 0 …          one bit a chain: it has a first item
 //!             │ │     │
-//!   marks     0 1     1  │ 1 0 │ 0   one bit an item: its chain has another            level 2: chain 2 → 0, 5 → 1
+//!   marks     0 1     1  │ 1 0 │ 0   one bit an item: its chain has another
 //!             │ │     │    │ │   │
-//!   items     a b     d  │ c e │ f   fingerprints, level by level: chain 1 is a; chain 2 is b, c, f; chain 5 is d, e
+//!   items     a b     d  │ c e │ f   fingerprints, level by level
 //!            ╰─ level 1 ─╯╰─ 2 ─╯╰ 3
+//!
+//!   chain 1 is a; chain 2 is b, c, f; chain 5 is d, e
+//!   ranks in level 1: chain 1 → 0, 2 → 1, 5 → 2; in level 2: chain 2 → 0, 5 → 1
 //! ```
 //!
 //! A hash table with chains spends most of its memory on pointers. Here the items of a bucket lie
@@ -30,7 +33,9 @@
 //! more.
 //!
 //! ```text
-//!   one bank   │ index of 64 bits a bucket │ where each bucket ends, 16 bits │ marks, a bit a slot │ items, r bits a slot │
+//!   one bank   │ index         │ ends           │ marks         │ items          │
+//!              │ 64 bits       │ 16 bits: where │ a bit a slot  │ r bits a slot  │
+//!              │ a bucket      │ a bucket ends  │               │                │
 //! ```
 //!
 //! Of at most 4096 keys there is one bank, with exactly as many slots. A larger filter gives each
@@ -574,8 +579,8 @@ impl Filter for RankIndexed {
         self.distinct() as f64 / (self.chains() as f64 * 2f64.powi(self.shape.bits as i32))
     }
 
-    /// Where the bucket begins is known only from its bank; it is asked for where it lies in a
-    /// bank that is filled evenly.
+    /// Where the bucket begins is known only from its bank; this prefetches where it would begin
+    /// if the bank were filled evenly.
     #[inline(always)]
     fn prefetch(&self, hash: u64) {
         let (bank, bucket, ..) = self.place(hash);

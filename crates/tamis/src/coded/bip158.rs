@@ -9,7 +9,8 @@
 //!   │ CompactSize  │ the highest bit of a byte first                          │ to byte │
 //!   └──────────────┴──────────────────────────────────────────────────────────┴─────────┘
 //!
-//!   value of an item = ⌊SipHash-2-4(item) · N · 784931 / 2⁶⁴⌋     keyed by the first 16 bytes of the block's hash
+//!   value of an item = ⌊SipHash-2-4(item) · N · 784931 / 2⁶⁴⌋
+//!                      keyed by the first 16 bytes of the block's hash
 //!   codes            = differences of the sorted values, the first from 0
 //! ```
 //!

@@ -5,11 +5,13 @@
 //! ```text
 //!   hash ──► mixed, scaled to a value in 0 … U − 1,   U = n/ε
 //!
-//!   values     5      12 13        40      │  66 …           │            in chunks of 2^s values
-//!   gaps       5       6  0        26      │   2 …           │            how many values were left out
-//!   code       0  0  0  1110 … 010 000 110 101               │            gap = quotient · 2^P + rest, here P = 3:
-//!              ▲  quotients      rests  ◄──┤                 │            unary quotients, then rests from the end
+//!   values     5      12 13        40      │  66 …           │   in chunks of 2^s values
+//!   gaps       5       6  0        26      │   2 …           │   how many values were left out
+//!   code       0  0  0  1110 … 010 000 110 101               │
+//!              ▲  quotients      rests  ◄──┤                 │
 //!   index      offset of chunk 0           of chunk 1        of chunk 2
+//!
+//!   gap = quotient · 2^P + rest, here P = 3: unary quotients, then rests from the end
 //! ```
 //!
 //! n values drawn from n/ε cover a share ε of them, so an absent key has the value of a member
@@ -17,7 +19,7 @@
 //! short: mean 1/ε. A Rice code, which is a Golomb code whose divisor is a power of two, writes a
 //! gap in log₂(1/ε) + 1.5 bits.
 //!
-//! # Query
+//! # Lookup
 //!
 //! The key's value is in one chunk. The index has the offset of each chunk's code, and a lookup
 //! decodes from there until it meets the value or a greater one: half a chunk in the mean.

@@ -6,7 +6,8 @@
 //! ```text
 //!              ┌──────┬──────┬──────┬──────┐
 //!  bucket i₁   │  7c  │  00  │  1f  │  a3  │  ◄── hash: i₁ from its high part,
-//!              └──────┴──────┴──────┴──────┘            fingerprint 1 … 2^f − 1 from the rest (0 marks a free slot)
+//!              └──────┴──────┴──────┴──────┘      fingerprint 1 … 2^f − 1 from the rest
+//!                                                 (0 marks a free slot)
 //!       …
 //!              ┌──────┬──────┬──────┬──────┐
 //!  bucket i₂   │  5e  │  1f  │  90  │  22  │  ◄── i₂ = alternate(i₁, fingerprint), and back again
@@ -186,9 +187,9 @@ impl Cuckoo {
 
     /// Puts a fingerprint into a bucket, if that has a free slot.
     ///
-    /// Where a bucket is a word, that is written: its place is known before the bucket has been
-    /// read, so that the processor need not wait for it to see whether the next insertions read
-    /// what this one writes.
+    /// Where a bucket is a word, the whole word is written. Its address is known before the bucket
+    /// has been read, so the processor need not wait to see whether the next insertions read what
+    /// this one writes.
     #[inline(always)]
     fn put(&mut self, bucket: u64, fingerprint: u64) -> bool {
         let bits = self.bits();

@@ -1,5 +1,5 @@
-//! Replacing a file so that a reader sees the old one or the new one, whole, whatever happens in
-//! between.
+//! Replacing a file so that a reader sees either the old one or the new one, whole, whatever
+//! happens in between.
 
 use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher, RandomState};
@@ -12,11 +12,11 @@ const PIECE: usize = 1 << 20;
 /// Writes a temporary file beside `path`, syncs it, renames it over `path`, and syncs the
 /// directory.
 ///
-/// A link is followed, so that the file it names is replaced and the link stays. An existing
-/// file's permissions are kept; a new file is for its owner alone where it is `private`. On an
-/// error before the rename the temporary file is removed and `path` is as it was; if only the
-/// last sync fails, the new file is there but may not survive a power cut. A failed sync is never
-/// tried again.
+/// A link is followed: the file it names is replaced and the link stays. An existing file's
+/// permissions are kept; a new file that is `private` is readable by its owner alone. On an error
+/// before the rename the temporary file is removed and `path` is unchanged; if only the last sync
+/// fails, the new file is in place but may not survive a power cut. A failed sync is never
+/// retried.
 pub(super) fn replace(
     path: &Path,
     private: bool,
@@ -49,20 +49,20 @@ pub(super) fn replace(
     directory.sync()
 }
 
-/// Replaces a file by these bytes, as a filter's is replaced. For the program, which writes other
-/// files too.
+/// Replaces a file by these bytes, as a filter's is replaced. For the program, which also writes
+/// other files.
 #[doc(hidden)]
 pub fn replace_file(path: impl AsRef<Path>, bytes: &[u8]) -> io::Result<()> {
     replace(path.as_ref(), false, |out| out.write_all(bytes))
 }
 
-/// Whether a file of this name could be written now: its directory is there, and takes files.
+/// Whether a file of this name could be written now: its directory exists and is writable.
 #[doc(hidden)]
 pub fn check_writable(path: impl AsRef<Path>) -> io::Result<()> {
     Temp::create(&follow(path.as_ref()), true).map(drop)
 }
 
-/// Writes in pieces, and stops before one when told to.
+/// Writes in pieces, and stops before the next one when told to.
 pub(super) struct Stoppable<W, S> {
     pub(super) out: W,
     pub(super) stop: S,
@@ -71,7 +71,7 @@ pub(super) struct Stoppable<W, S> {
 impl<W: Write, S: Fn() -> bool> Write for Stoppable<W, S> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if (self.stop)() {
-            // Not of the kind `Interrupted`, after which writers try again.
+            // Not of the kind `Interrupted`, after which writers retry.
             return Err(io::Error::other("stopped"));
         }
         self.out.write(&bytes[..bytes.len().min(PIECE)])
@@ -82,7 +82,7 @@ impl<W: Write, S: Fn() -> bool> Write for Stoppable<W, S> {
     }
 }
 
-/// What a path leads to, through links, even where that does not exist yet.
+/// The target of a path, through links, even if it does not exist yet.
 fn follow(path: &Path) -> PathBuf {
     let mut target = path.to_path_buf();
     // As many links as Linux follows.
@@ -127,12 +127,11 @@ impl Directory {
     }
 }
 
-/// A temporary file that goes away unless it is renamed.
+/// A temporary file that is removed unless it is renamed.
 struct Temp(Option<PathBuf>);
 
 impl Temp {
-    /// Its name is random: a file left behind by a process that was killed is never in the way of
-    /// another.
+    /// Its name is random: a file left behind by a killed process never gets in the way.
     fn create(target: &Path, private: bool) -> io::Result<(Temp, File)> {
         if target.file_name().is_none() {
             return Err(io::Error::new(
@@ -175,8 +174,8 @@ fn random() -> u64 {
 impl Drop for Temp {
     fn drop(&mut self) {
         if let Some(temp) = &self.0 {
-            // Nothing more can be done where even this fails; the error that led here is the one
-            // to report.
+            // If even this fails, nothing more can be done; the error that led here is the one to
+            // report.
             let _ = fs::remove_file(temp);
         }
     }

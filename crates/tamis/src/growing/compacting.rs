@@ -4,13 +4,16 @@
 //! # The idea
 //!
 //! ```text
-//!   runs     0  │ n₀ keys, w₀ bits │                                      sealed: binary fuse filters
+//!   runs     0  │ n₀ keys, w₀ bits │                          sealed: binary fuse filters
 //!            1  │ 2·n₀ keys, w₁ bits        │
 //!            2  │ 4·n₀ keys, w₂ bits                          │
-//!   active   3  │ 8·n₀ keys, chains of fingerprints of r₃ bits  ██████████░░░░░░░░░░░░░░░░ │  takes the insertions
+//!   active   3  │ 8·n₀ keys, chains of fingerprints of r₃ bits  ██████░░░░░░░░░░ │
+//!               takes the insertions
 //!
-//!   hash ──► F = chain, fingerprint     all that the active part keeps of a key, as one number of 0 to chains·2^r − 1
-//!   sealing: every F is read back, and a binary fuse filter with w bits a slot is built on mix64(F + φ·number)
+//!   hash ──► F = chain, fingerprint     all that the active part keeps of a key,
+//!                                       as one number of 0 to chains·2^r − 1
+//!   sealing: every F is read back, and a binary fuse filter with w bits a slot is built
+//!            on mix64(F + φ·number)
 //! ```
 //!
 //! A static filter is the smallest there is, but it must know all its keys. A table of

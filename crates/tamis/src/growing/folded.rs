@@ -14,7 +14,7 @@
 //! both. Two filters of half the size follow, and so on. Here A and B lie interleaved from the
 //! start, so a fold moves nothing; it only begins the next level.
 //!
-//! # Query and insert
+//! # Lookup and insert
 //!
 //! A key has k places in level 0; its places in level j are those shifted right by j. A lookup
 //! combines the k buckets of a level by *and*: what is left names the sides that have all of the
@@ -54,10 +54,10 @@
 //! key at 1 %: 1.16 times the keys of a Bloom filter. But a run cannot be listed, so it cannot be
 //! merged with another, and ⅞ of the keys are in one run only if the table once held them all, at
 //! 10.62 bits each. Runs of ½, ¼ and ⅛ of the keys, each with its share of the error, come to
-//! 9.57 bits: at 1 % nothing is gained (at 2⁻¹⁶ 19.60 for 23.08 of Bloom). It is not here because
-//! the table is not: it must give fingerprints back that are long enough to build on, log₂ n +
-//! log₂(4/ε) bits, 29 for a million keys at 1 %. Only one that keeps the first log₂ n of them in
-//! a slot's number can afford that.
+//! 9.57 bits: at 1 % nothing is gained (at 2⁻¹⁶ 19.60 for 23.08 of Bloom).
+//! [`Compacting`](crate::Compacting) is such a filter. Its table must give back fingerprints that
+//! are long enough to build on, log₂ n + log₂(4/ε) bits, 29 for a million keys at 1 %. Only a
+//! table that keeps the first log₂ n of them in a slot's or a chain's number can afford that.
 //!
 //! # When to choose it
 //!

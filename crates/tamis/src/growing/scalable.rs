@@ -4,10 +4,11 @@
 //! # The idea
 //!
 //! ```text
-//!   slice 0   n₀ keys at ε₀      ██████                                  full
-//!   slice 1   s·n₀ keys at ε₁    ████████████                            full
-//!   slice 2   s²·n₀ keys at ε₂   █████████░░░░░░░░░░░░░░░                takes the insertions
-//!                                                                        ε₀ + ε₁ + ε₂ + … = ε, however many follow
+//!   slice 0   n₀ keys at ε₀      ██████                      full
+//!   slice 1   s·n₀ keys at ε₁    ████████████                full
+//!   slice 2   s²·n₀ keys at ε₂   █████████░░░░░░░░░░░░░░░    takes the insertions
+//!
+//!   ε₀ + ε₁ + ε₂ + … = ε, however many follow
 //! ```
 //!
 //! A Bloom filter must know its number of keys in advance. This one need not: when the newest
@@ -16,7 +17,7 @@
 //! are shares of a series that converges to the rate asked for, and the promise holds at any
 //! size.
 //!
-//! # Query and insert
+//! # Lookup and insert
 //!
 //! A lookup asks the slices from the newest, which has half of the keys, to the oldest; an absent
 //! key is refused by each after two probes on average. An insertion writes to the newest alone.

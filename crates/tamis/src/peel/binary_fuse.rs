@@ -3,12 +3,13 @@
 //! # The idea
 //!
 //! ```text
-//!   segments      0        1        2        3        4        5      …     SC+1     L slots each, L a power of two
+//!   segments      0        1        2        3        4        5      …     SC+1
 //!            ┌────────┬────────┬────────┬────────┬────────┬────────┬─ … ─┬────────┐
 //!   slots    │        │  ▲     │      ▲ │ ▲      │        │        │     │        │
 //!            └────────┴──┼─────┴──────┼─┴─┼──────┴────────┴────────┴─ … ─┴────────┘
 //!                        p₀           p₁  p₂        p₀ anywhere in the first SC segments,
 //!                                                   p₁, p₂ in the two (or three) that follow
+//!   L slots each, L a power of two
 //!
 //!   present  ⇔  slots[p₀] ⊕ slots[p₁] ⊕ slots[p₂] = fingerprint(hash)
 //! ```
@@ -26,13 +27,13 @@
 //! depend on how many.
 //!
 //! In a shard, the hashes are salted and sorted by their first segment, then added to the table
-//! segment by segment and peeled as far as possible in between, so that memory is walked through
-//! once (`binary_fuse/solve.rs`). An attempt that fails, almost always because of repeated keys,
-//! which no salt can part, is followed by another salt. If there *are* repeats, all hashes are
-//! sorted and the repeats dropped, and a build takes two to three times as long. The bytes depend
-//! on the set of keys alone, not on their order.
+//! segment by segment and peeled as far as possible in between, so that memory is traversed once
+//! (`binary_fuse/solve.rs`). An attempt that fails, almost always because of repeated keys, which
+//! no salt can separate, is followed by another salt. If there *are* repeats, all hashes are
+//! sorted, the repeats dropped, and the build starts again. The bytes depend on the set of keys
+//! alone, not on their order.
 //!
-//! [`Spill`](crate::Spill) builds from hashes that wait on disk.
+//! [`Spill`](crate::Spill) builds from hashes kept on disk.
 //!
 //! The published parameters fail nearly always at certain sizes (n = 11 520, 12 340, 37 440 …):
 //! just after the segment length doubles, whole segments round the spare slots away. There the
@@ -49,10 +50,10 @@
 //! bits per key with the table, at a million keys), and 18 bytes for each key of the shards at
 //! work where there are several (27 bits per key at 10⁷, one thread).
 //!
-//! The peaks are told by the bench below. On one core of a shared Zen 3 machine, 10⁷ keys were
-//! built 2.3 times as fast as by xorf, and looked up in batches 2.4 times as fast as by its
-//! single calls (`cargo run --release -p tamis-bench -- run --n 10000000 --fpr 0.00390625 --kinds
-//! binary_fuse8 --rivals xorf/BinaryFuse8,sux/VFilter8`).
+//! The bench holds it, at 10⁷ keys, to be built twice as fast as xorf's filter and looked up in
+//! batches 1.3 times as fast as by xorf's single calls (`cargo run --release -p tamis-bench --
+//! check --kinds binary_fuse8`); `run --n 10000000 --fpr 0.00390625 --kinds binary_fuse8` in place
+//! of `check` gives the memory.
 //!
 //! # When to choose it
 //!
@@ -101,7 +102,8 @@ pub trait Fingerprint: Word + BitXor<Output = Self> {
 /// ```
 /// use tamis::{BinaryFuse8, Config, Keyed};
 ///
-/// let words: Keyed<BinaryFuse8> = Keyed::build(&Config::default(), ["tamis", "sieve", "strainer"])?;
+/// let words = ["tamis", "sieve", "strainer"];
+/// let words: Keyed<BinaryFuse8> = Keyed::build(&Config::default(), words)?;
 /// assert!(words.contains("sieve"));
 /// # Ok::<(), tamis::BuildError>(())
 /// ```
@@ -237,7 +239,8 @@ struct Place {
 }
 
 impl<F: Fingerprint, const ARITY: usize, const ONE: bool> Ring for Reader<'_, F, ARITY, ONE> {
-    /// AVX2 has to put a product of words together, and is slower so than one by one.
+    /// AVX2 has no product of whole words and would have to assemble it, which is slower than one
+    /// hash at a time.
     const EIGHTS: bool = true;
     type Place = Place;
     type Answer = bool;

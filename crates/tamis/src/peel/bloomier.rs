@@ -3,11 +3,12 @@
 //! # The idea
 //!
 //! ```text
-//!   segments      0        1        2        3        4      …      places as those of a binary fuse filter, four a key
+//!   segments      0        1        2        3        4      …
 //!            ┌────────┬────────┬────────┬────────┬────────┬─ … ─┐
-//!   slots    │  ▲     │      ▲ │ ▲      │   ▲    │        │     │   f + v bits a slot, packed without gaps
-//!            └──┼─────┴──────┼─┴─┼──────┴───┼────┴────────┴─ … ─┘
+//!   slots    │  ▲     │      ▲ │ ▲      │   ▲    │        │     │   f + v bits a slot,
+//!            └──┼─────┴──────┼─┴─┼──────┴───┼────┴────────┴─ … ─┘   packed without gaps
 //!               p₀           p₁  p₂         p₃
+//!            places as those of a binary fuse filter, four a key
 //!
 //!   slots[p₀] ⊕ slots[p₁] ⊕ slots[p₂] ⊕ slots[p₃]  =  ┌── v bits ──┬──── f bits ────┐
 //!                                                     │ value      │ fingerprint    │

@@ -6,12 +6,12 @@
 //! ```text
 //!   key x ──► one cell in each of k subtables
 //!
-//!   subtable 0          subtable 1          …     each cell:  count     keys inserted − keys deleted
-//!  ┌────┬────┬────┐    ┌────┬────┬────┐                       keys      exclusive or of them
-//!  │    │ x  │    │    │ x⊕y│    │    │                       checks    exclusive or of a 32-bit hash of each
-//!  └────┴────┴────┘    └────┴────┴────┘
-//!         ╰─ count 1, and the check is that of the key: *pure*. x is listed and taken out of its cells,
-//!            which makes the cell of x ⊕ y pure, and so on: peeling
+//!   subtable 0          subtable 1          …    each cell:
+//!  ┌────┬────┬────┐    ┌────┬────┬────┐            count   keys inserted − keys deleted
+//!  │    │ x  │    │    │ x⊕y│    │    │            keys    exclusive or of them
+//!  └────┴────┴────┘    └────┴────┴────┘            checks  exclusive or of a 32-bit hash of each
+//!         ╰─ count 1, and the check is that of the key: *pure*. x is listed and taken out of
+//!            its cells, which makes the cell of x ⊕ y pure, and so on: peeling
 //! ```
 //!
 //! Insertion and deletion add to the counts and flip bits, so they cancel whatever their order,

@@ -17,21 +17,21 @@ use crate::config::{Config, Tally};
 use crate::error::{BuildError, BuildErrorKind, NoMemory};
 use crate::simd;
 
-/// Slots, and so keys, that can be told apart.
+/// The number of slots, and so of keys, that can be told apart.
 pub(super) const MOST_SLOTS: u64 = u32::MAX as u64;
-/// Attempts at a table before it is given up.
+/// Attempts before a table is given up.
 pub(super) const ATTEMPTS: u32 = 32;
 /// Attempts with different salts before more slots are added as well.
 const SALTS: u32 = 4;
-/// Steps of an attempt, as progress tells them: salting and sorting, peeling, filling.
+/// Steps of an attempt, as reported by progress: salting and sorting, peeling, filling.
 pub(super) const STEPS: u64 = 3;
 /// One user of a slot.
 const ONE: u64 = 1 << 32;
-/// How far ahead of a queue's head memory is asked for.
+/// How far ahead of a queue's head memory is prefetched.
 const AHEAD: usize = 8;
 
-/// Builds from keys with these hashes, by one attempt after another. If the first fails,
-/// `distinct` drops repeated hashes, which no salt can part, and may refuse them.
+/// Builds from keys with these hashes, in one or more attempts. If the first fails, `distinct`
+/// drops repeated hashes, which no salt can separate, and may refuse them.
 pub(super) fn build<K: AsRef<[u64]>, T>(
     config: &Config,
     keys: K,
@@ -47,7 +47,7 @@ pub(super) fn build<K: AsRef<[u64]>, T>(
         return Ok(built);
     }
     let keys = distinct(keys)?;
-    // Repeats do not count as a failure of the salt, so that they do not change the outcome.
+    // Repeats do not count as a failure of the salt, so they do not change the outcome.
     let repeats = keys.as_ref().len() < given;
     for number in u32::from(!repeats)..ATTEMPTS {
         if let Some(built) = attempt(&keys, number)? {
@@ -64,19 +64,19 @@ pub(super) fn distinct(hashes: &mut [u64]) -> Result<&mut [u64], BuildError> {
     Ok(&mut hashes[..distinct])
 }
 
-/// The salt of an attempt, and how many keys to make room for in it: after the first few 2 % more
-/// each time.
+/// The salt of an attempt, and how many keys to make room for in it: after the first few attempts
+/// 2 % more each time.
 pub(super) fn attempt(number: u32, keys: u64) -> (u64, u64) {
     let steps = u64::from((number + 1).saturating_sub(SALTS));
     let more = steps * (keys / 50 + u64::from(steps > 0));
     (mix64(u64::from(number)), keys + more)
 }
 
-/// The hashes salted, and sorted by their top bits as finely as a small table of counts allows:
-/// where a table takes first places from these, it is then walked through in order. `moved` is
-/// told from where to where each hash went.
+/// The hashes salted, and sorted by their top bits as finely as a small table of counts allows: a
+/// table that takes first places from these bits is then traversed in order. `moved` is told where
+/// each hash came from and went to.
 ///
-/// No salt can part equal hashes, and none makes unequal ones equal.
+/// No salt can separate equal hashes, and none makes unequal ones equal.
 pub(super) fn salted(
     hashes: &[u64],
     salt: u64,
@@ -115,7 +115,7 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// Peels the keys with these hashes, whose places `places` tells, from a table of so many
+    /// Peels the keys with these hashes, whose places `places` gives, from a table of so many
     /// slots. `None` if some keys remain.
     ///
     /// A slot from `late` on is given to a key only where no earlier slot can be, so that many of
@@ -131,9 +131,9 @@ impl Order {
         debug_assert!(slots <= MOST_SLOTS && late <= slots);
         let mut words = Buf::<u64>::zeroed(slots)?;
         let mut order = Buf::<u32>::zeroed(hashes.len() as u64)?;
-        // Two queues, of the slots before and from `late` on. A slot is queued at most once, when
-        // its count becomes 1; what is pushed is written whether or not it counts, so each has
-        // one place to spare.
+        // Two queues: of the slots before `late`, and of the others. A slot is queued at most
+        // once, when its count becomes 1. A push is written whether or not it counts, so each
+        // queue has one place to spare.
         let mut queue = Buf::<u32>::zeroed(slots + 2)?;
         if hashes.len() as u64 > slots {
             return Ok(None);
@@ -172,7 +172,7 @@ impl Order {
             peeled[done] = alone;
             done += 1;
             for place in places(hashes[index_of(word)]) {
-                // The slot itself keeps its word, which tells the key.
+                // The slot itself keeps its word, which identifies the key.
                 if place == alone {
                     continue;
                 }
@@ -190,8 +190,8 @@ impl Order {
         }))
     }
 
-    /// The keys in the order in which to fill their slots: the hash's index, and the slot that is
-    /// its own. No slot of a key is filled after it, but for its own, which is empty until then.
+    /// The keys in the order in which to fill their slots: the index of the hash, and its own
+    /// slot. No slot of a key is filled after it except its own, which is empty until then.
     pub(super) fn filling(&self) -> impl Iterator<Item = (usize, usize)> {
         let own = |&slot: &u32| (index_of(self.words[slot as usize]), slot as usize);
         self.slots.iter().rev().map(own)

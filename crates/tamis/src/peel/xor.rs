@@ -3,11 +3,13 @@
 //! # The idea
 //!
 //! ```text
-//!              block 0               block 1               block 2           ⌊(32 + 1.23·n)/3⌋ slots each
+//!              block 0               block 1               block 2
 //!        ┌───────────────────┬─────────────────────┬─────────────────────┐
-//!  slots │        ▲          │  ▲                  │               ▲     │   8, 16 or 32 bits a slot
+//!  slots │        ▲          │  ▲                  │               ▲     │
 //!        └────────┼──────────┴──┼──────────────────┴───────────────┼─────┘
-//!                 p₀            p₁                                 p₂        pᵢ anywhere in block i
+//!                 p₀            p₁                                 p₂
+//!
+//!  ⌊(32 + 1.23·n)/3⌋ slots in each block, of 8, 16 or 32 bits; pᵢ anywhere in block i
 //!
 //!   present  ⇔  slots[p₀] ⊕ slots[p₁] ⊕ slots[p₂] = fingerprint(hash)
 //! ```

@@ -3,12 +3,12 @@
 //! # The idea
 //!
 //! ```text
-//!         block 0            block 1           block 2, as it was:   0  a3  0  0  7c  1f  0  90
-//!   ┌─────────────────┬──────────────────┐
-//!   │ plain           │ plain            │     groups   ┌── 32 ──┬─────────── 224 bits ───────────┐
-//!   └─────────────────┴──────────────────┘              │ before │ 0  1  0  0  1  1  0  1  …      │ …
-//!                                                       └────────┴────────────────────────────────┘
-//!                                             kept      │ 0  a3  7c  1f  90 …
+//!       block 0         block 1        block 2, as it was:   0  a3  0  0  7c  1f  0  90
+//!   ┌──────────────┬──────────────┐
+//!   │ plain        │ plain        │    groups   ┌── 32 ──┬──────── 224 bits ────────┐
+//!   └──────────────┴──────────────┘             │ before │ 0  1  0  0  1  1  0  1  …│ …
+//!                                               └────────┴──────────────────────────┘
+//!                                      kept     │ 0  a3  7c  1f  90 …
 //! ```
 //!
 //! A table of 1.23 slots a key has 0.23 that no key needed. [`Xor`] gives a key a slot of the
@@ -18,10 +18,10 @@
 //! bits begins with the number of those before the group, and ends with the bits of 224 slots. It
 //! lies in one cache line, and a lookup has no branch.
 //!
-//! # Query
+//! # Lookup
 //!
-//! As [`Xor`], with one more read, which has to wait for that of the group. A batch asks for the
-//! two plain slots and the group ahead, and not for the kept entry, which it does not know yet.
+//! As [`Xor`], with one more read, which has to wait for that of the group. A batch prefetches the
+//! two plain slots and the group, but not the kept entry, whose place it does not know yet.
 //!
 //! # Cost
 //!

@@ -4,11 +4,13 @@
 //! # The idea
 //!
 //! ```text
-//!                  number of the key             0             1             2           …   n − 1
-//!   hash ──► perfect hash function ──►  ┌─────────────┬─────────────┬─────────────┬─ … ─┬─────────────┐
-//!                                       │ fp │ value  │ fp │ value  │ 0  │ 0      │     │ fp │ value  │
-//!                                       └─────────────┴─────────────┴─────────────┴─ … ─┴─────────────┘
-//!                                                                     removed
+//!   hash ──► perfect hash function ──► number of the key
+//!
+//!               0             1             2           …       n − 1
+//!        ┌─────────────┬─────────────┬─────────────┬─ … ─┬─────────────┐
+//!        │ fp │ value  │ fp │ value  │ 0  │ 0      │     │ fp │ value  │
+//!        └─────────────┴─────────────┴─────────────┴─ … ─┴─────────────┘
+//!                                      removed
 //! ```
 //!
 //! The function ([`Function`]) gives each key of the set a number of its own, from 0 to n − 1,
@@ -83,15 +85,15 @@ pub struct Perfect {
     len: u64,
 }
 
-/// Widths of a fingerprint: with one bit there would be one fingerprint.
+/// Widths of a fingerprint; one bit would leave only one fingerprint.
 const BITS: std::ops::RangeInclusive<u64> = 2..=32;
-/// A fingerprint and a value together.
+/// The most bits of a fingerprint and a value together.
 const MOST_ENTRY: u32 = 57;
-/// Keys for each pilot, and how many where nothing is said.
+/// Keys for each pilot, and the default.
 const BUCKET: std::ops::RangeInclusive<f64> = 2.0..=4.0;
 const DEFAULT_BUCKET: f64 = 3.0;
 
-/// What is asked for, checked.
+/// The checked configuration.
 struct Plan {
     bits: u32,
     value_bits: Option<u32>,
@@ -156,7 +158,7 @@ fn fingerprint(salted: u64, mask: u64) -> u64 {
     1 + fastrange(salted.rotate_left(32), mask).0
 }
 
-/// The rate of fingerprints of a width, of whose values one is taken by keys that were removed.
+/// The rate of fingerprints of a width, one value of which is reserved for removed keys.
 fn rate(bits: u32) -> f64 {
     1.0 / low_mask(bits) as f64
 }
@@ -276,7 +278,7 @@ impl Perfect {
     }
 }
 
-/// The filter of some keys, for looking up.
+/// The filter of some keys, for lookups.
 #[derive(Clone, Copy)]
 struct Reader<'a> {
     function: function::Reader<'a>,
@@ -285,21 +287,21 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// The number of a salted hash, if its entry is that of the hash.
+    /// The number of a salted hash, if the entry there is its own.
     #[inline(always)]
     fn index(&self, salted: u64) -> Option<u64> {
         let number = self.function.number(salted);
         self.agrees(number, salted).then_some(number)
     }
 
-    /// Whether the entry of this number is that of a salted hash.
+    /// Whether the entry of this number belongs to a salted hash.
     #[inline(always)]
     fn agrees(&self, number: u64, salted: u64) -> bool {
         self.entries.word(number) & self.mask == fingerprint(salted, self.mask)
     }
 }
 
-/// Where an entry lies is known when the pilot is there.
+/// The position of an entry is known only once the pilot is read.
 impl Round for Reader<'_> {
     const PREFETCH_FROM: usize = NEAR;
 
@@ -366,8 +368,7 @@ impl Keyed<Perfect> {
 impl Filter for Perfect {
     #[inline(always)]
     fn contains(&self, hash: u64) -> bool {
-        // Not by a closure, which may become a call, to which the reader would be handed over in
-        // memory.
+        // Not a closure: that may become a call, to which the reader would be passed in memory.
         match self.reader() {
             Some(reader) => reader.index(reader.function.salted(hash)).is_some(),
             None => false,

@@ -4,10 +4,12 @@
 //!
 //! ```text
 //!   hash ──► bucket, of about λ keys          pilots   ┌───┬───┬───┬───┬───┬─
-//!                    └────────────────────────────────►│ 3 │117│ 0 │ 41│ 9 │ …     one byte a bucket
+//!                    └────────────────────────────────►│ 3 │117│ 0 │ 41│ 9 │ …
 //!                                                      └───┴───┴───┴───┴───┴─
+//!                                                      one byte a bucket
+//!
 //!   slot = place(hash, pilot)                  slots   0 ………………………… n − 1 │ n …… 1.01·n
-//!                                                                         └─► moved to a slot below n that is free
+//!                              moved to a slot below n that is free  ◄─────────┘
 //! ```
 //!
 //! A bucket's pilot is chosen so that its keys go to slots that no other key has. One slot in a
@@ -16,11 +18,11 @@
 //!
 //! # Build
 //!
-//! The largest bucket comes first. One for which none of the 256 pilots will do takes the first
-//! with which what is in its way is no larger, or that with which it is the smallest, and those
-//! displaced are placed anew, as in a cuckoo table. Buckets placed last may not be displaced, so
-//! that two do not go on displacing each other. An attempt that displaces too many begins again
-//! with another salt.
+//! The largest bucket comes first. A bucket for which none of the 256 pilots gives only free slots
+//! takes the first pilot that displaces no more than its own size, or else the one that displaces
+//! least, and the displaced buckets are placed anew, as in a cuckoo table. Buckets placed last may
+//! not be displaced, so that two do not go on displacing each other. An attempt that displaces too
+//! many starts again with another salt.
 //!
 //! Up to λ = 3 a bucket is as likely as another. With fewer buckets too many would be displaced,
 //! so there they are uneven on purpose: some have many keys and are placed while all is free,
@@ -32,8 +34,9 @@
 //! 2.49 for 3.5 and 2.20 for 4, which displaces far more: it takes several times as long to
 //! build. The least that any such function can have is log₂ e = 1.44.
 //!
-//! Two multiplications salt a hash, and one turns it by a pilot: how many lookups wait for memory
-//! at once is how many fit into the processor's window (DESIGN.md).
+//! Two multiplications salt a hash, and one applies the pilot. So few instructions let many
+//! lookups fit into the processor's out-of-order window, and wait for memory at the same time
+//! (DESIGN.md).
 //!
 //! # Bibliography
 //!
@@ -56,19 +59,19 @@ use crate::format::{Decoder, Encoder};
 use crate::packed::Packed;
 use crate::simd::{self, Table};
 
-/// A function from hashes to numbers, of which those that it was built from have one each.
+/// A function from hashes to numbers that gives each hash it was built from a number of its own.
 #[derive(Clone, Debug)]
 pub(super) struct Function {
     /// One for each bucket.
     pilots: Buf<u8>,
-    /// For each slot from the number of keys on, the number instead.
+    /// For each slot from the number of keys on, its replacement.
     moved: Packed,
     shape: Shape,
     /// Odd; 0 where there are no keys.
     salt: u64,
 }
 
-/// How many there are of everything.
+/// The numbers of keys, buckets and slots.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     keys: u64,
@@ -78,30 +81,31 @@ struct Shape {
     uneven: bool,
 }
 
-/// Keys that a bucket and a slot are numbered by.
+/// Keys that 32-bit bucket and slot numbers allow.
 pub(super) const MOST_KEYS: u64 = u32::MAX as u64;
 /// Keys per slot.
 const LOAD: f64 = 0.99;
-/// Salts that are tried before there are more slots, and how often there are.
+/// Salts that are tried before slots are added, and how often they are.
 const SALTS: u64 = 32;
 const ROUNDS: u32 = 16;
-/// Displaced buckets, for each that there is, at which an attempt is given up.
+/// An attempt is given up at this many displacements per bucket.
 const MOST_DISPLACED: u64 = 10;
-/// Buckets that were placed so lately that they stay: one in so many, and at most the others.
+/// Recently placed buckets that may not be displaced: one in this many, and at most the number
+/// below.
 const STAYING_OF: usize = 32;
 const STAYING: usize = 16;
 /// Keys per bucket above which buckets are uneven: even ones would displace each other for too
 /// long.
 const MOST_EVEN: f64 = 3.0;
-/// How often an attempt tells how far it has come, about.
+/// About how often an attempt reports its progress.
 const TOLD: usize = 64;
-/// The cost of displacing one that stays: too much.
+/// The cost of displacing a bucket that may not be: prohibitive.
 const STAYS: u64 = u32::MAX as u64;
 const PILOTS: std::ops::RangeInclusive<u8> = 0..=255;
 
-/// A hash under a salt, which is odd: other hashes are others under it. Numbers in a row would
-/// come as evenly as they are from a single multiplication, to buckets that are all alike, and
-/// alike they are hard to place. So what is multiplied is folded, and multiplied again.
+/// A hash under an odd salt; different hashes stay different. A single multiplication would leave
+/// consecutive numbers evenly spaced, in buckets that are all alike, and such buckets are hard to
+/// place. So the product is folded, and multiplied again.
 #[inline(always)]
 fn salt_with(salt: u64, hash: u64) -> u64 {
     let product = (hash ^ hash >> 32).wrapping_mul(salt);
@@ -109,8 +113,8 @@ fn salt_with(salt: u64, hash: u64) -> u64 {
 }
 
 impl Shape {
-    /// The shape for so many keys, with one slot and `extra` hundredths in addition. The one is
-    /// for few keys, which would have none to spare.
+    /// The shape for so many keys, with one slot and `extra` hundredths to spare. The one slot is
+    /// for few keys, which would have none to spare otherwise.
     fn new(keys: u64, bucket: f64, extra: u32) -> Shape {
         let slots = keys as f64 / LOAD * (1.0 + f64::from(extra) / 100.0);
         Shape {
@@ -121,7 +125,7 @@ impl Shape {
         }
     }
 
-    /// Whether a file may say so.
+    /// Whether a file may hold this shape.
     fn is_sound(&self) -> bool {
         if self.keys == 0 {
             return self.slots == 0 && self.buckets == 0 && !self.uneven;
@@ -132,9 +136,8 @@ impl Shape {
             && (1..=self.keys).contains(&self.buckets)
     }
 
-    /// Where among all buckets that of a salted hash is, as a fraction of 2⁶⁴; of a greater hash
-    /// it is no less. With x = hash/2⁶⁴ it is x, or 255/256·x²(1 + x)/2 + x/256 where buckets are
-    /// uneven.
+    /// The position of a salted hash's bucket among all buckets, as a fraction of 2⁶⁴; it is
+    /// monotonic. With x = hash/2⁶⁴ it is x, or 255/256·x²(1 + x)/2 + x/256 if buckets are uneven.
     #[inline(always)]
     fn whereabouts(&self, hash: u64) -> u64 {
         if !self.uneven {
@@ -162,7 +165,7 @@ impl Shape {
         .0
     }
 
-    /// Bits of a number below that of the keys, at least one.
+    /// Bits of a number below the number of keys, at least one.
     fn width(&self) -> u32 {
         (64 - self.keys.saturating_sub(1).leading_zeros()).max(1)
     }
@@ -226,12 +229,12 @@ impl Function {
         self.shape.slots
     }
 
-    /// The numbers that stand for slots from that of the keys on.
+    /// The numbers that replace slots from the number of keys on.
     pub(super) fn moved(&self) -> impl Iterator<Item = u64> {
         self.moved.iter()
     }
 
-    /// What a lookup needs; `None` where there are no keys.
+    /// What a lookup needs; `None` if there are no keys.
     #[inline(always)]
     pub(super) fn reader(&self) -> Option<Reader<'_>> {
         Some(Reader {
@@ -296,12 +299,12 @@ impl Function {
     }
 }
 
-/// A function of some keys, for looking up.
+/// A function of some keys, for lookups.
 #[derive(Clone, Copy)]
 pub(super) struct Reader<'a> {
     pilots: Table<'a, u8>,
-    /// Not its slice, as other arrays': one lookup in a hundred reads it, and the others have a
-    /// register more.
+    /// By reference, unlike the other arrays: one lookup in a hundred reads it, and this leaves
+    /// the others a register more.
     moved: &'a Packed,
     shape: Shape,
     salt: u64,
@@ -327,7 +330,7 @@ impl Reader<'_> {
         simd::prefetch(self.pilots.items(), bucket as usize);
     }
 
-    /// The number of a salted hash, below that of the keys.
+    /// The number of a salted hash, below the number of keys.
     #[inline(always)]
     pub(super) fn number(&self, salted: u64) -> u64 {
         let (&pilot, ..) = self.pilots.at(self.shape.whereabouts(salted));
@@ -340,8 +343,7 @@ impl Reader<'_> {
     }
 }
 
-/// What stands in the list for a slot. A call, of which lookups that do not need it hold no more
-/// than that.
+/// The list's entry for a slot. A separate function, to keep lookups that do not need it short.
 #[cold]
 #[inline(never)]
 fn moved(list: &Packed, slot: u64) -> u64 {
@@ -356,20 +358,20 @@ struct Placing<'a> {
     pilots: Buf<u8>,
     /// Where the keys of each bucket start, and where the last's end.
     starts: Buf<u32>,
-    /// One bit for each slot that is taken: most slots are only asked for that.
+    /// One bit for each slot that is taken, which is all that most lookups of a slot need.
     taken: Buf<u64>,
-    /// The bucket that has a slot, and one more; 0 where it is free.
+    /// The bucket that owns a slot, plus one; 0 if it is free.
     owners: Buf<u32>,
-    /// The buckets that were placed last, in turn.
+    /// The buckets that were placed last, overwritten in turn.
     staying: [u32; STAYING],
     stayers: usize,
     placed: usize,
-    /// Room for the slots of the bucket at hand.
+    /// Scratch space for the slots of the current bucket.
     slots: Vec<u64>,
 }
 
-/// How many buckets stay. With more of them a small set would find all pilots forbidden, with
-/// none two buckets displace each other for ever.
+/// How many buckets may not be displaced. With too many, a small set would find every pilot
+/// forbidden; with none, two buckets would displace each other for ever.
 fn stayers(buckets: u64) -> usize {
     if buckets < 8 {
         return 0;
@@ -447,7 +449,7 @@ impl<'a> Placing<'a> {
         true
     }
 
-    /// The first pilot with which all keys of a bucket have free slots of their own.
+    /// The first pilot that gives all keys of a bucket free slots of their own.
     fn free_pilot(&mut self, bucket: u32) -> Option<u8> {
         let (shape, keys) = (self.shape, self.keys(bucket));
         PILOTS.into_iter().find(|&pilot| {
@@ -459,9 +461,8 @@ impl<'a> Placing<'a> {
         })
     }
 
-    /// The pilot with which the buckets in the way are the smallest, counted by the squares of
-    /// their sizes, or the first with which they count no more than this one. Where to start
-    /// differs from one time to the next.
+    /// The pilot that displaces the least, measured by the squares of the buckets' sizes, or the
+    /// first that displaces no more than this bucket counts. The pilot to start from varies.
     fn cheapest_pilot(&mut self, bucket: u32, start: u64) -> Option<u8> {
         let start = mix64(start) as u8;
         let keys = self.keys(bucket);
@@ -486,7 +487,7 @@ impl<'a> Placing<'a> {
         best
     }
 
-    /// What it costs to have a slot: the square of the size of the bucket that has it.
+    /// The cost of taking a slot: the square of the size of the bucket that owns it.
     fn cost_of(&self, slot: u64) -> u64 {
         let owner = self.owners[slot as usize];
         if owner == 0 {

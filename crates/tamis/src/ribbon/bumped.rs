@@ -10,33 +10,32 @@
 //!
 //! ```text
 //!   layer 0     ├──────┼──────┼──────┼──────┼──────┼── … ──┤     buckets of 128 starts
-//!   bumped      ███       ─     █       ─     ██████              keys that start in the first 14, 40 or 128 of a bucket
-//!   thresholds  40        0     14      0     128                 two bits a bucket: 0, 14, 40, 128
-//!                 ╲           ╱             ╱
+//!   bumped      ███       ─     █       ─     ██████             keys that start in the first
+//!                                                                14, 40 or 128 of a bucket
+//!   thresholds  40        0     14      0     128                two bits a bucket: 0, 14,
+//!                 ╲           ╱             ╱                    40, 128
 //!   layer 1     ├──────┼─ … ─┤     the same with the bumped keys
 //!                 ╲
 //!   layer 2     ├──┤               with room for all
 //!   list         · ·               64-bit hashes, sorted
 //! ```
 //!
-//! A lookup asks its bucket for the threshold. If its start lies below, it goes on to the next
-//! layer, with its hash mixed anew; if not, this layer answers. 96 of 100 lookups stay in layer
-//! 0, and its thresholds fit in the caches near the processor: 2 bits for 128 slots. All columns
-//! are compared without a branch, eight at a time where the processor can, and in few
-//! instructions: so the lookups of several keys, even by single calls, wait for their memory at
-//! the same time.
+//! A lookup reads the threshold of its bucket. If its start lies below, it goes on to the next
+//! layer, with its hash mixed anew; if not, this layer answers. 96 of 100 lookups stay in layer 0,
+//! and its thresholds fit in the caches near the processor: 2 bits for 128 slots. All columns are
+//! compared without a branch, eight at a time where the processor can, and in few instructions: so
+//! several lookups, even by single calls, wait for their memory at the same time.
 //!
 //! # Build
 //!
-//! Buckets are filled from the left to the right, and each from its last start to its first. When
-//! an equation contradicts those before, the bucket is closed there: the threshold becomes the
-//! least that bumps the key, and the equations of others that it bumps are taken out again, which
-//! is easy, as they came last. So the building cannot fail; a layer that turns out badly only
-//! bumps more. A row passes many slots before it finds one that is free; it does so four at a
-//! time (`groups.rs`).
+//! Buckets are filled from left to right, and each from its last start to its first. When an
+//! equation contradicts earlier ones, the bucket is closed there: the threshold becomes the least
+//! that bumps the key, and other equations that it bumps are removed again, which is easy, as they
+//! came last. So building cannot fail; an unlucky layer only bumps more. A row passes many slots
+//! before it finds a free one; it does so four at a time (`groups.rs`).
 //!
-//! Large layers are built in shards of a million slots. Where one ends, a whole bucket is bumped,
-//! so that no row reaches into the next one. A lookup does not know of that: to it a layer is one
+//! Large layers are built in shards of a million slots. At the end of each a whole bucket is
+//! bumped, so that no row reaches into the next. A lookup does not see this: to it a layer is one
 //! table.
 //!
 //! # Cost
@@ -92,9 +91,9 @@ use lookup::{FULL, In, NARROW, WIDE};
 /// ```
 #[derive(Clone, Debug)]
 pub struct RibbonBumped {
-    /// The layer that answers for nearly all hashes; without a bucket where there is none.
+    /// The layer that answers nearly all lookups; without buckets if the filter has no layers.
     first: Layer,
-    /// The layers that what it bumps is passed to.
+    /// The layers for the keys that the first one bumps.
     rest: Box<[Layer]>,
     /// The multiples of what the last layer bumped, as the next would see them, in ascending
     /// order.
@@ -108,7 +107,7 @@ pub struct RibbonBumped {
 /// One ribbon, with a threshold for each bucket.
 #[derive(Clone, Debug)]
 struct Layer {
-    /// Of a single table: who looks up knows of no shards.
+    /// Of a single table: lookups see no shards.
     shape: Shape,
     /// `shape.starts()`, which every lookup needs.
     starts: u64,
@@ -123,24 +122,24 @@ pub(super) const BUCKET: u64 = 128;
 /// What the two bits of a threshold stand for: starts of its bucket below this are bumped.
 const THRESHOLDS: [u8; 4] = [0, 14, 40, BUCKET as u8];
 const BUMPS_ALL: u8 = 3;
-/// Keys for each slot of a layer that bumps. A layer of few keys has room for all instead: there
-/// the blocks are few that are saved, and the next layer has whole ones.
+/// Keys for each slot of a layer that bumps. A layer of few keys has room for all instead: it
+/// would save few blocks, and the next layer takes whole ones.
 const LOAD: f64 = 1.036;
 const FEW: u64 = 1500;
-/// This many keys are not worth a layer.
+/// So few keys are not worth a layer.
 const LISTED: u64 = 16;
-/// A good hash never comes near it; whatever is left then is listed.
+/// Good hashes never need so many; what is left then is listed.
 pub(super) const MOST_LAYERS: usize = 8;
-/// One for keys that repeat, and some for rates that come out too high, of which the first is all
-/// but always enough.
+/// One for repeated keys, and some for rates that come out too high, of which the first nearly
+/// always suffices.
 const ATTEMPTS: u32 = 8;
-/// Numbers that a file tells of a layer: blocks, short blocks.
+/// Numbers that a file holds for a layer: blocks, short blocks.
 const ROW: usize = 2;
 /// Slots of a shard, or up to twice as many.
 const SHARD: u64 = 1 << 20;
 
-/// The row and the result of a hash's multiple, whose low bits are too simple where those of the
-/// hash are.
+/// The row and the result, from the multiple of a hash. Its low bits are too regular where those
+/// of the hash are.
 #[inline(always)]
 pub(super) fn equation(multiple: u64) -> (u64, u32) {
     u64::of(multiple ^ multiple >> 32)
@@ -317,8 +316,8 @@ impl Layer {
 pub(super) struct Buckets<N> {
     pub(super) band: Band<u64, N>,
     groups: Groups<N>,
-    /// Where the equations of a bucket went, the last start's first; nowhere where one is implied
-    /// by others.
+    /// Where the equations of a bucket went, the last start's first; `None` where others imply
+    /// one.
     slots: Vec<Option<usize>>,
 }
 
@@ -332,7 +331,7 @@ impl<N: Number> Buckets<N> {
     }
 
     /// Places the equations of a bucket's keys, which are in the order of their starts, and
-    /// returns the code of the bucket's threshold and how many keys from the first on it bumps.
+    /// returns the code of the bucket's threshold and how many of the first keys it bumps.
     #[inline(always)]
     pub(super) fn fill<K: Copy>(
         &mut self,
@@ -369,7 +368,7 @@ impl<N: Number> Buckets<N> {
     }
 }
 
-/// What the two bits of a bucket stand for. One that is not there bumps all.
+/// What the two bits of a bucket stand for. A bucket out of bounds bumps all.
 #[inline(always)]
 pub(super) fn threshold(codes: &[u8], bucket: u64) -> u64 {
     codes.get((bucket / 4) as usize).map_or(BUCKET, |codes| {
@@ -378,7 +377,7 @@ pub(super) fn threshold(codes: &[u8], bucket: u64) -> u64 {
     })
 }
 
-/// What building a shard's table gives besides.
+/// The other results of building a shard's table.
 struct Filled {
     /// The thresholds, by their codes.
     codes: Vec<u8>,
@@ -475,7 +474,7 @@ impl RibbonBumped {
         first.into_iter().chain(&self.rest)
     }
 
-    /// The filter of these hashes, or why not: some are given more than once.
+    /// The filter of these hashes, or the error that some are given more than once.
     fn of(config: &Config, hashes: &mut [u64], rate: Rate) -> Result<RibbonBumped, Failure> {
         let tally = config.tally(hashes.len() as u64);
         let mut layers = Vec::new();
@@ -566,9 +565,8 @@ impl Kind for RibbonBumped {
         let (_, fpr) = config.check::<RibbonBumped>(hashes)?;
         let asked = Rate::new(Self::INFO.name, fpr, 1.0)?;
         let blocks = |keys: usize| keys as f64 / BLOCK as f64 + 1.0;
-        // Which starts are bumped is chance, and so how many of those that are left have a column
-        // less: as measured, by 0.03 over the root of the blocks. Three times that is seldom
-        // exceeded.
+        // Which starts are bumped is chance, and so is how many of the others lack a column: the
+        // rate scatters by 0.03 over the root of the blocks. Three times that is seldom exceeded.
         let cautious = |keys| asked.lowered(1.0 + 0.1 / f64::sqrt(blocks(keys)));
         let mut distinct = hashes.len();
         let mut rate = cautious(distinct);

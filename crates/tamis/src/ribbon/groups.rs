@@ -1,11 +1,11 @@
 //! Elimination four slots at a time, for the keys of a bucket.
 //!
-//! A row that finds its slot taken is added to the row there, moves on to its next one, and so
-//! on: many times, where nearly all slots are taken, and each time the processor waits for what
-//! the time before led to. But what becomes of a row in four slots that lie together is known
-//! from its bits there. To each of the 16 patterns belongs one sum of the rows that those slots
-//! hold. So a *group* of four slots has a table of the sums, and a row goes through it by one
-//! addition: the method of the four Russians.
+//! A row that finds its slot taken is added to the row there, moves on to its next slot, and so
+//! on. Where nearly all slots are taken this happens many times, and each step waits for the
+//! result of the one before. But what becomes of a row in four adjacent slots is known from its
+//! bits there: each of the 16 patterns has one sum of the rows that those slots hold. So a *group*
+//! of four slots has a table of the sums, and a row passes it with one addition: the method of the
+//! four Russians.
 //!
 //! ```text
 //!                 pattern   tail: the 64 slots after the group
@@ -14,9 +14,9 @@
 //!   remains      │ 0 0 0 0 │ 1 0 1 0 1 1 … 1 1 │    and begins with the pattern for the next group
 //! ```
 //!
-//! A slot that holds no row leaves what a pattern has there. Where something is left, the row's
-//! place is in this group: [`Band::insert`] finds it, and the sums are made anew with this row.
-//! So the band is as it would be without groups.
+//! An empty slot leaves a pattern's bit as it is. Where a bit is left, the row's place is in this
+//! group: [`Band::insert`] finds it, and the sums are updated with this row. So the band is the
+//! same as without groups.
 //!
 //! # Bibliography
 //!
@@ -30,20 +30,20 @@ use crate::ribbon::{Band, Number, Placed};
 const GROUP: usize = 4;
 const PATTERNS: usize = 1 << GROUP;
 const PATTERN: u64 = PATTERNS as u64 - 1;
-/// Groups that the rows of a bucket's keys can touch: they end less than a row behind its last
-/// start.
+/// Groups that the rows of a bucket's keys can touch: they end less than a row's width behind its
+/// last start.
 const COUNT: usize = (BUCKET as usize + WIDTH as usize) / GROUP;
 
-/// What becomes of each pattern in a group's slots. It starts where a line of memory does, as do
-/// the vectors that change it.
+/// What becomes of each pattern in a group's slots. Aligned to a cache line, as are the vectors
+/// that update it.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Group<N> {
-    /// The sums for the patterns, after the group.
+    /// For each pattern, the sum of rows behind the group.
     tails: [u64; PATTERNS],
     results: [N; PATTERNS],
-    /// For each slot, which patterns leave something there: 16 bits of one each, none where the
-    /// slot holds a row.
+    /// For each slot, which patterns leave a bit there: 16 bits per slot, all 0 where it holds a
+    /// row.
     left: u64,
 }
 
@@ -52,7 +52,7 @@ struct Group<N> {
 struct Seen<N> {
     /// The bits of its row in the group's slots.
     pattern: u64,
-    /// The 64 after them.
+    /// The 64 bits after them.
     tail: u64,
     result: N,
 }
@@ -78,7 +78,7 @@ impl<N: Number> Group<N> {
         left: 0xFF00_F0F0_CCCC_AAAA,
     };
 
-    /// The slots where something of a pattern is left: bit 16s of slot s.
+    /// The slots where a pattern leaves a bit: bit 16s for slot s.
     #[inline(always)]
     fn left_of(&self, pattern: u64) -> u64 {
         self.left >> pattern & 0x0001_0001_0001_0001
@@ -92,12 +92,11 @@ impl<N: Number> Group<N> {
         (tail, seen.result ^ self.results[pattern])
     }
 
-    /// Takes in an equation of which something is left: the first slot where there is holds it
-    /// from now on.
+    /// Takes in an equation that leaves a bit: the first slot where it does holds it from now on.
     #[inline(always)]
     fn add(&mut self, seen: Seen<N>) {
         let (left, (tail, result)) = (self.left_of(seen.pattern), self.after(seen));
-        // The patterns that leave something in that slot leave nothing there when this is added.
+        // Patterns that leave a bit in that slot leave none there once this row is added.
         let changed = self.left >> left.trailing_zeros() & 0xFFFF;
         self.left ^= changed * left;
         let is_changed = |pattern: usize| changed >> pattern & 1 != 0;
@@ -126,8 +125,8 @@ impl<N: Number> Groups<N> {
         }
     }
 
-    /// Goes to the bucket that begins at a slot. What the band has there is of rows that start
-    /// before: less than a row's width.
+    /// Moves to the bucket that begins at a slot. The band holds only rows there that start before
+    /// it, and reach less than a row's width.
     #[inline(always)]
     pub(super) fn begin(&mut self, band: &Band<u64, N>, first: usize) {
         self.first = first;
@@ -140,8 +139,8 @@ impl<N: Number> Groups<N> {
         }
     }
 
-    /// Adds an equation whose row starts in the bucket, as [`Band::insert`] would. Since the
-    /// bucket was begun, nothing else has changed the band.
+    /// Adds an equation whose row starts in the bucket, as [`Band::insert`] would. Nothing else
+    /// may have changed the band since the bucket was begun.
     #[inline(always)]
     pub(super) fn insert(
         &mut self,
@@ -159,7 +158,7 @@ impl<N: Number> Groups<N> {
                 group.add(seen);
                 let zeros = seen.pattern.trailing_zeros();
                 let slot = self.first + at * GROUP + zeros as usize;
-                // No row has more than 64 bits from its first on: those of the groups before end
+                // A row has at most 64 bits from its first on, so those of earlier groups end
                 // before the tail does.
                 let row = seen.pattern >> zeros | seen.tail << (GROUP as u32 - zeros);
                 return band.insert(slot as u64, row, seen.result);

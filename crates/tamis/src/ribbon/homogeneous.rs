@@ -9,9 +9,11 @@
 //!
 //! ```text
 //!   slot        0      1      2      3      4      5      6  …
-//!   row         ▪▪▪▪   ▪▪▪▪    –     ▪▪▪▪   ▪▪▪▪    –     ▪▪▪▪     a slot without a row is free: it gets random bits;
-//!   number      101    010    110    001    111    011    100      the others follow from those after them
+//!   row         ▪▪▪▪   ▪▪▪▪    –     ▪▪▪▪   ▪▪▪▪    –     ▪▪▪▪
+//!   number      101    010    110    001    111    011    100
 //!                              ↑                    ↑
+//!   a slot without a row is free: it gets random bits; the others follow from those after them
+//!
 //!   present  ⇔  for every column c:  parity(row AND the w bits of column c from the start)  =  0
 //! ```
 //!
@@ -83,14 +85,14 @@ pub struct RibbonHomogeneous {
     len: u64,
 }
 
-/// How often a filter that errs more than it was asked to is built anew.
+/// How often a filter whose rate is too high is built anew.
 const ATTEMPTS: u64 = 24;
-/// After so many of them there is more room each time.
+/// After so many attempts there is more room each time.
 const PATIENCE: u64 = 10;
 /// The rate is at least this many times that of the columns: room for a stretch or two, which
 /// would cost all keys another attempt. It takes a fiftieth of a bit a key.
 const LEAST_EXCESS: f64 = 1.02;
-/// How many halves of rows are looked at to tell the rate: enough for a hundredth of it.
+/// How many half rows are examined to determine the rate: enough for a hundredth of it.
 const LOOKED_AT: u64 = 1 << 17;
 
 impl RibbonHomogeneous {
@@ -99,7 +101,7 @@ impl RibbonHomogeneous {
         self.shape.width
     }
 
-    /// The table of these hashes, or that some are given more than once.
+    /// The table of these hashes, or the error that some are given more than once.
     fn solved<R: Row>(
         config: &Config,
         hashes: &mut [u64],
@@ -129,7 +131,7 @@ impl RibbonHomogeneous {
         })
     }
 
-    /// The sum of the rates at these starts, which are all within half a row and have as many
+    /// The sum of the rates at these starts, which lie within half a row and have equally many
     /// columns.
     fn rates(&self, shard: u64, starts: Range<u64>) -> f64 {
         let (half, columns) = (self.shape.width / 2, self.shape.columns_at(starts.start));
@@ -143,8 +145,8 @@ impl RibbonHomogeneous {
         starts.map(|start| self.rate_at(shard, start)).sum()
     }
 
-    /// The rate at this start: the share of rows there that combine to 0. A row always has its
-    /// first slot, which must be made up for by the others.
+    /// The rate at this start: the share of rows there that combine to 0. A row always includes
+    /// its first slot, which the others must cancel.
     fn rate_at(&self, shard: u64, start: u64) -> f64 {
         let of_row = |column| {
             self.shape
@@ -175,8 +177,8 @@ fn rank(columns: impl Iterator<Item = u128>, apart: u128) -> Option<u32> {
     Some(rank as u32)
 }
 
-/// A hash, mixed. The number of blocks is the salt: a filter of a block more is another try,
-/// without a word in the file.
+/// A hash, mixed. The number of blocks is the salt: a filter with a block more is another attempt,
+/// and the file needs no field for it.
 #[inline(always)]
 fn salted(hash: u64, shape: &Shape) -> u64 {
     mix64(hash.wrapping_add(multiple(shape.blocks)))
@@ -302,7 +304,7 @@ impl Kind for RibbonHomogeneous {
             });
         }
         let (mut set, mut attempt) = (Set::new(hashes.len()), 0);
-        // Two passes more than attempts: repeats are found once, and so are hashes that fill one
+        // Two passes more than attempts: one to find repeats, and one to find hashes that fill one
         // shard.
         for _ in 0..ATTEMPTS + 2 {
             let hashes = &mut hashes[..set.len];

@@ -10,9 +10,12 @@
 //!
 //! ```text
 //!                     start
-//!   slots    . . . . . 1 0 1 1 0 1 0 … 1 . . . . . . .     one equation: the slots under the ones of a row (w = 64 or
-//!            . . . . . . . 1 1 0 1 0 1 … 0 . . . . . .     128, the first bit always 1) combine to the result
-//!            . . . . . . . . . . 1 1 0 0 1 … 1 . . . .     sorted by their starts, the rows are a ribbon
+//!   slots    . . . . . 1 0 1 1 0 1 0 … 1 . . . . . . .
+//!            . . . . . . . 1 1 0 1 0 1 … 0 . . . . . .
+//!            . . . . . . . . . . 1 1 0 0 1 … 1 . . . .
+//!
+//!   one equation: the slots under the ones of a row (w = 64 or 128, the first bit always 1)
+//!   combine to the result. Sorted by their starts, the rows are a ribbon
 //! ```
 //!
 //! Any r serves, and even part of one: blocks of slots at the front of the table have one bit
@@ -41,14 +44,15 @@
 //!
 //! ```text
 //!   a block: 64 slots    column 0     column 1           column r − 1
-//!                      ┌────────────┬────────────┬─ … ─┬────────────┐    bit i of word c is bit c of the block's slot i
+//!                      ┌────────────┬────────────┬─ … ─┬────────────┐
 //!                      │ 64 bits    │ 64 bits    │     │ 64 bits    │
 //!                      └────────────┴────────────┴─ … ─┴────────────┘
+//!                      bit i of word c is bit c of the block's slot i
 //! ```
 //!
-//! A row touches w/64 + 1 blocks. Shifted to where they are, its words are masks for every
-//! column, and a bit of the result is the parity of what a column has under them, found for eight
-//! columns at once (`simd/parity.rs`), in one to three adjacent lines.
+//! A row touches w/64 + 1 blocks. Shifted into place, its words are masks for every column, and a
+//! bit of the result is the parity of a column's bits under them, found for eight columns at once
+//! (`simd/ribbon.rs`), in one to three adjacent lines.
 //!
 //! | kind | what it does when equations disagree | slots per key |
 //! |---|---|---|
@@ -99,13 +103,13 @@ use crate::simd::{self, Bits};
 const BLOCK: u64 = 64;
 /// Most bits of a slot.
 const MOST_COLUMNS: u32 = 32;
-/// Columns for which half a vector does.
+/// Columns for which half a vector suffices.
 const FEW: usize = COLUMNS / 2;
 const MOST_SHARDS: u64 = 1 << 16;
 /// Most blocks of a shard: more than any set of shards has.
 const MOST_BLOCKS: u64 = 1 << 36;
 /// Keys are sorted in stretches of this many starts, a power of two: their hashes fit in the
-/// nearest cache.
+/// first-level cache.
 const STRETCH: usize = 1 << 11;
 
 /// Odd numbers without pattern (from the digits of π and e), by which a hash is spread over a row
@@ -131,7 +135,8 @@ pub(crate) trait Row:
     const ZERO: Self;
     /// The row and the result of a hash.
     fn of(hash: u64) -> (Self, u32);
-    /// The row's words where it starts at this slot of all: the last is [`Self::WIDTH`]/64.
+    /// The row's words, if it starts at this slot; the last one in use is number
+    /// [`Self::WIDTH`]/64.
     fn masks(self, start: u64) -> [u64; 3];
     fn trailing_zeros(self) -> u32;
     /// Whether the number of ones is odd.
@@ -140,20 +145,20 @@ pub(crate) trait Row:
     fn low(self) -> u64;
 }
 
-/// What one of [`SPREAD`] makes of a number: every bit depends on all below it, and the low ones
-/// on the high.
+/// A number multiplied by one of [`SPREAD`] and folded: every bit depends on all below it, and the
+/// low ones on the high.
 #[inline(always)]
 fn spread(x: u64, by: u64) -> u64 {
     let x = x.wrapping_mul(by);
     x ^ x >> 32
 }
 
-/// A word moved up to where a start lies in its block, and what of it comes to lie in the next.
+/// A word shifted up to a start's position in its block, and the part that spills into the next.
 #[inline(always)]
 fn split(word: u64, start: u64) -> (u64, u64) {
     let offset = start as u32 % 64;
     let near = word << offset;
-    // The rotation has both.
+    // The rotation contains both.
     (near, word.rotate_left(offset) ^ near)
 }
 
@@ -241,7 +246,7 @@ pub(crate) struct Shape {
     pub(crate) width: u32,
     /// Bits of a slot.
     pub(crate) columns: u32,
-    /// Tables that are solved apart; none in the filter of no keys.
+    /// Tables that are solved separately; none in a filter of no keys.
     pub(crate) shards: u64,
     /// Blocks of a shard, more than a row can touch behind its first.
     pub(crate) blocks: u64,
@@ -292,7 +297,7 @@ impl Shape {
         block * u64::from(self.columns - 1) + block.saturating_sub(self.short)
     }
 
-    /// The start of a hash that is mixed.
+    /// The start of a mixed hash.
     #[inline(always)]
     pub(crate) fn start(&self, mixed: u64) -> u64 {
         fastrange(mixed, self.starts()).0
@@ -349,7 +354,7 @@ impl Shape {
         simd::prefetch(words, first + all - 1);
     }
 
-    /// Whether the slots of a row combine to its result. `WIDE` must be said where there are more
+    /// Whether the slots of a row combine to its result. `WIDE` must be set if there are more
     /// columns than are compared at once.
     #[inline(always)]
     pub(crate) fn agrees<R: Row, B: Bits, const WIDE: bool>(
@@ -371,8 +376,7 @@ impl Shape {
         })
     }
 
-    /// The same, but for rows so near the end that eight words would reach beyond the last: of
-    /// these it says nothing.
+    /// The same; `None` for rows so near the end that eight words would reach beyond the last.
     #[inline(always)]
     pub(crate) fn agrees_before_the_end<R: Row, B: Bits, const WIDE: bool>(
         &self,
@@ -383,9 +387,9 @@ impl Shape {
         let columns = self.columns_at(place.start) as usize;
         let mut agree = self.agrees_from::<R, B, COLUMNS>(bits, words, place, 0, columns)?;
         if WIDE {
-            // There is no way out before the last column: it would be taken at random, and what
-            // the processor does ahead of it would be lost. Nor are there fewer rounds for blocks
-            // that lack the last column.
+            // No early exit before the last column: the branch would be unpredictable, and each
+            // misprediction would discard the work already begun for later lookups. For the same
+            // reason blocks that lack the last column take as many rounds.
             let (all, mut from) = (self.columns as usize, COLUMNS);
             while from + FEW < all {
                 agree &= self.agrees_from::<R, B, COLUMNS>(bits, words, place, from, columns)?;
@@ -410,7 +414,7 @@ impl Shape {
     ) -> Option<bool> {
         let masks = place.row.masks(place.start);
         let (expected, count) = (place.result >> from, columns.saturating_sub(from));
-        // The next block starts where this one ends, and has no less columns. A narrow row does
+        // The next block starts where this one ends, and has no fewer columns. A narrow row does
         // not reach the third.
         let far = match R::WIDTH {
             64 => columns,
@@ -453,8 +457,7 @@ impl Shape {
         Ok(shape)
     }
 
-    /// Whether a shape that was read keeps every row inside its words, and their number inside 64
-    /// bits.
+    /// Whether a decoded shape keeps every row inside its words, and their number inside 64 bits.
     pub(crate) fn check(&self) -> Result<(), DecodeError> {
         let behind = u64::from(self.width) / BLOCK;
         let expected = |most: u64| format!("at most {most}");
@@ -484,8 +487,8 @@ impl Shape {
     }
 }
 
-/// Some words of a block and of two after it, so many words on; nothing where they would reach
-/// beyond the last word.
+/// `C` words of a block and of the two after it, which lie so many words further on; `None` where
+/// they would reach beyond the last word.
 #[inline(always)]
 fn blocks<const C: usize>(
     words: &[u64],
@@ -499,9 +502,9 @@ fn blocks<const C: usize>(
     Some([all.first_chunk()?, next.first_chunk()?, all.last_chunk()?])
 }
 
-/// Whether the slots of a row combine to its result, one column after the other: the row's block
-/// has the first number of columns, and the next the second. Numbers, not structures: those would
-/// lie in memory for whoever does not come here.
+/// Whether the slots of a row combine to its result, column by column: the row's block has the
+/// first number of columns, and the next block the second. The arguments are numbers, not
+/// structures, which callers would have to keep in memory even if they never call this.
 #[cold]
 #[inline(never)]
 fn agrees_at_the_end<R: Row>(
@@ -551,7 +554,7 @@ impl Rate {
             _ => {
                 let columns = math::fingerprint_fpr(MOST_COLUMNS);
                 let mut least = columns * excess;
-                // What is advised must do: rounding may have left it a hair below.
+                // The advised rate must be accepted: rounding may have left it slightly too low.
                 while least / excess < columns {
                     least = least.next_up();
                 }
@@ -573,7 +576,7 @@ impl Rate {
 pub(crate) enum Failure {
     /// An equation contradicts others.
     Conflict,
-    /// A hash was given more than once, or some shard has so many that it seems so.
+    /// A hash was given more than once, or some shard is so large that it seems so.
     Repeats,
     Memory(NoMemory),
 }
@@ -584,11 +587,9 @@ impl From<NoMemory> for Failure {
     }
 }
 
-/// Hands the hashes in order to `work`, a stretch of starts at a time. All of them are different,
-/// or it fails.
+/// Hands the hashes in order to `work`, a stretch of starts at a time. Fails if any repeats.
 ///
-/// `hash` is applied to what is given, and `start` to what that makes; it must not fall where its
-/// argument grows.
+/// `hash` is applied to each of `runs`, and `start` to its result; `start` must be monotonic.
 #[inline(always)]
 pub(crate) fn in_order(
     runs: &[&[u64]],
@@ -631,7 +632,7 @@ pub(crate) fn in_order(
     Ok(())
 }
 
-/// Sorts the hashes of a stretch, whose places in it do not fall where they grow.
+/// Sorts the hashes of a stretch, whose places in it are monotonic in the hash.
 #[inline(always)]
 fn sort(hashes: &[u64], sorted: &mut [u64], place: impl Fn(u64) -> usize) {
     let mut heads = [0u32; STRETCH];
@@ -648,7 +649,7 @@ fn sort(hashes: &[u64], sorted: &mut [u64], place: impl Fn(u64) -> usize) {
         sorted[*head as usize] = hash;
         *head += 1;
     }
-    // Those of one place are few and next to each other, unless there are more keys than places.
+    // Hashes of one place are few and adjacent, unless there are more keys than places.
     if most > 64 {
         sorted.sort_unstable();
         return;
@@ -669,9 +670,9 @@ fn sort(hashes: &[u64], sorted: &mut [u64], place: impl Fn(u64) -> usize) {
 pub(crate) enum Placed {
     /// To this slot.
     Slot(usize),
-    /// Nowhere: others say the same.
+    /// Nowhere: others imply it.
     Implied,
-    /// Nowhere: others say the contrary.
+    /// Nowhere: others contradict it.
     Conflict,
 }
 
@@ -758,7 +759,7 @@ impl<R: Row, N: Number> Band<R, N> {
         }
     }
 
-    /// Substitutes back some columns, down to a block, and returns how many.
+    /// Back-substitutes some columns, down to a block, and returns how many.
     #[inline(always)]
     fn substitute<const COLUMNS: usize>(
         &self,
@@ -788,7 +789,7 @@ impl<R: Row, N: Number> Band<R, N> {
     }
 }
 
-/// A vector of equal values, or the bytes that there are not.
+/// A vector of equal values, or how many bytes are lacking.
 fn filled<T: Copy>(len: u64, value: T) -> Result<Vec<T>, NoMemory> {
     let mut values = Vec::new();
     values
@@ -800,7 +801,8 @@ fn filled<T: Copy>(len: u64, value: T) -> Result<Vec<T>, NoMemory> {
     Ok(values)
 }
 
-/// The parameter `width`: 64 or 128, or what makes the smaller table of so many keys.
+/// The parameter `width`: 64 or 128; by default the one that gives the smaller table for these
+/// keys.
 pub(crate) fn width(config: &Config, hashes: &[u64]) -> Result<u32, BuildError> {
     // Two blocks hold this many, and a wide row needs three. Repeats do not count.
     let mut distinct = BTreeSet::new();

@@ -10,8 +10,10 @@
 //! = 8.
 //!
 //! ```text
-//!   words        ├── layer 0 ─────────────────┼─ layer 1 ─┼ 2 ┤     blocks of 64 slots: v words each
-//!   thresholds   ├── layer 0 ────┼─ 1 ─┼ 2 ┤                        two bits for 128 starts: what is below is bumped
+//!   words        ├── layer 0 ─────────────────┼─ layer 1 ─┼ 2 ┤   blocks of 64 slots:
+//!                                                                 v words each
+//!   thresholds   ├── layer 0 ────┼─ 1 ─┼ 2 ┤                      two bits for 128 starts:
+//!                                                                 what is below is bumped
 //!   list         a few pairs of hash and value
 //! ```
 //!
@@ -94,7 +96,7 @@ struct Layer {
     bucket: u64,
 }
 
-/// This many pairs are not worth a layer.
+/// So few pairs are not worth a layer.
 const LISTED: usize = 4;
 /// The first bytes of a map, and what its checksum is seeded with.
 const SIGNATURE: [u8; 8] = *b"tamisret";
@@ -224,7 +226,7 @@ impl Retrieval {
                 let (first, columns) = (self.first(layer, start), self.columns as usize);
                 let (near, next) = self.words[first..first + 2 * columns].split_at(columns);
                 let mut value = 0;
-                // From the last column to the first, so that each moves those after it up.
+                // From the last column to the first: each shifts the later ones up.
                 for (&near, &next) in near.iter().zip(next).rev() {
                     let under = near & masks[0] ^ next & masks[1];
                     value = value << 1 | u64::from(under.count_ones() & 1);
@@ -266,7 +268,7 @@ impl Retrieval {
         bytes
     }
 
-    /// The map of these bytes, whoever made them.
+    /// The map of these bytes, from any source.
     ///
     /// # Errors
     ///
@@ -363,8 +365,7 @@ impl Retrieval {
     }
 }
 
-/// Replaces hashes by others, and sorts by them: the multiples that a layer sees are in the order
-/// of their starts.
+/// Replaces hashes by others, and sorts by them: in that order a layer sees its starts in order.
 fn sort_by(pairs: &mut [(u64, u64)], other: impl Fn(u64) -> u64) {
     for (hash, _) in &mut *pairs {
         *hash = other(*hash);
@@ -411,7 +412,7 @@ impl simd::Op for Fill<'_> {
     }
 }
 
-/// Only at the best level is counting ones an instruction.
+/// Counting ones is an instruction only at the levels above the portable one.
 impl Leveled for Retrieval {
     type Answer = u64;
 
@@ -421,7 +422,7 @@ impl Leveled for Retrieval {
     }
 }
 
-/// The map, for looking up.
+/// The map, for lookups.
 #[derive(Clone, Copy)]
 struct Reader<'a>(&'a Retrieval);
 

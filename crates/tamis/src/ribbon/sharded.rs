@@ -1,4 +1,4 @@
-//! Looking up in the tables of shards that were solved apart.
+//! Lookups in the tables of shards that were solved separately.
 
 use std::marker::PhantomData;
 
@@ -11,12 +11,12 @@ use crate::simd::{Bits, Portable};
 
 /// A filter of such tables. Its functions must be `#[inline(always)]`.
 pub(super) trait Sharded: Filter + Sized {
-    /// The tables, one after the other, what [`salted`](Sharded::salted) asks for, and where all
-    /// of it lies.
+    /// The tables, one after the other; the salts that [`salted`](Sharded::salted) takes; and the
+    /// shape of the tables.
     fn tables(&self) -> (&[u64], &[u64], Shape);
-    /// What start, row and result of a hash in this shard are made of.
+    /// The value from which start, row and result of a hash in this shard are derived.
     fn salted(hash: u64, shard: u64, salts: &[u64], shape: &Shape) -> u64;
-    /// The result that is looked for, of that which a hash has.
+    /// The result to look for, given the one of the hash.
     fn expected(result: u32) -> u32;
 }
 
@@ -32,7 +32,7 @@ pub(super) fn look_up<F: Sharded>(filter: &F, batch: Batch<'_>) {
     }
 }
 
-/// Prefetches what a hash is looked up in.
+/// Prefetches what a lookup of this hash reads.
 #[inline(always)]
 pub(super) fn prefetch<F: Sharded>(filter: &F, hash: u64) {
     let reader = Reader::<F, u64, true>::new(filter);
@@ -41,7 +41,7 @@ pub(super) fn prefetch<F: Sharded>(filter: &F, hash: u64) {
     }
 }
 
-/// The tables, for looking up. `WIDE`: with more columns than are compared at once.
+/// The tables, for lookups. `WIDE`: with more columns than are compared at once.
 struct Reader<'a, F, R, const WIDE: bool> {
     words: &'a [u64],
     salts: &'a [u64],
@@ -69,7 +69,7 @@ impl<'a, F: Sharded, R: Row, const WIDE: bool> Reader<'a, F, R, WIDE> {
         }
     }
 
-    /// Whether a hash is contained, by a single call.
+    /// Whether a hash is contained, as a single call.
     #[inline(always)]
     fn holds<B: Bits>(self, bits: B, filter: &F, hash: u64) -> bool {
         let place = self.place(hash);
@@ -92,7 +92,7 @@ impl<F: Sharded, R: Row, const WIDE: bool> Ring for Reader<'_, F, R, WIDE> {
         size_of_val(self.words)
     }
 
-    /// The shard of a hash, and the rest as its salt makes it: the geometry of these filters.
+    /// The shard of a hash, and the hash salted for it: the geometry of these filters.
     #[inline(always)]
     fn place(self, hash: u64) -> Place<R> {
         let shard = shard_of(hash, self.shape.shards);
@@ -118,8 +118,8 @@ impl<F: Sharded, R: Row, const WIDE: bool> Ring for Reader<'_, F, R, WIDE> {
     }
 }
 
-/// The same for a row so near the end that eight words would reach beyond the last. It is handed
-/// what its caller still has in registers.
+/// The same for a row so near the end that eight words would reach beyond the last. Takes what its
+/// caller still has in registers.
 #[cold]
 #[inline(never)]
 fn at_the_end<F: Sharded, R: Row>(filter: &F, hash: u64) -> bool {

@@ -1,4 +1,4 @@
-//! Solving the shards of a ribbon, on as many threads as the configuration says.
+//! Solving the shards of a ribbon, on as many threads as the configuration gives.
 
 use crate::buf::Buf;
 use crate::build::shards::{Shards, is_skewed};
@@ -14,8 +14,8 @@ pub(super) struct Set {
 }
 
 impl Set {
-    /// Each shard must have room for all its keys: there are few, so that the largest is hardly
-    /// larger.
+    /// Each shard must have room for all its keys; there are few shards, so the largest is hardly
+    /// larger than the others.
     pub(super) fn new(len: usize) -> Set {
         Set {
             len,
@@ -24,8 +24,8 @@ impl Set {
         }
     }
 
-    /// Drops repeats. Where there are none left, the hashes are uneven by themselves: then they
-    /// are one shard.
+    /// Drops repeats. If there are none, the hashes themselves are uneven: then they become one
+    /// shard.
     pub(super) fn mend(&mut self, hashes: &mut [u64]) {
         if self.may_repeat {
             *self = Set::new(dedup(hashes));
@@ -53,15 +53,15 @@ impl Part<'_> {
     }
 }
 
-/// The tables of all shards, one after the other, with what `solve` says of each.
+/// The tables of all shards, one after the other, with what `solve` returned for each.
 pub(super) struct Solved<T> {
     pub(super) shape: Shape,
     pub(super) words: Buf<u64>,
     pub(super) each: Vec<T>,
 }
 
-/// Cuts a set into shards, gives them the shape for the keys of the largest, and solves each.
-/// More than one are refused where they are skewed.
+/// Cuts a set into shards, gives all of them the shape for the largest, and solves each. If there
+/// are several and they are skewed, refuses them.
 pub(super) fn solve_shards<T: Send>(
     config: &Config,
     hashes: &mut [u64],

@@ -11,7 +11,8 @@
 //!                                             ├── row, w bits, the first of them 1
 //!                                             └── result, r bits
 //!
-//!   present  ⇔  for every column c:  parity(row AND the w bits of column c from the start)  =  bit c of the result
+//!   present  ⇔  for every column c:
+//!               parity(row AND the w bits of column c from the start)  =  bit c of the result
 //! ```
 //!
 //! # Build
@@ -63,7 +64,8 @@ use crate::simd::{self, Bits};
 /// ```
 /// use tamis::{Config, Keyed, Ribbon};
 ///
-/// let words: Keyed<Ribbon> = Keyed::build(&Config::default().fpr(0.001), ["tamis", "sieve", "strainer"])?;
+/// let config = Config::default().fpr(0.001);
+/// let words: Keyed<Ribbon> = Keyed::build(&config, ["tamis", "sieve", "strainer"])?;
 /// assert!(words.contains("sieve"));
 /// # Ok::<(), tamis::BuildError>(())
 /// ```

@@ -1,21 +1,21 @@
-//! Instructions on the bits of a word that the compiler does not find by itself: the n-th one,
-//! and gathering bits.
+//! Instructions on the bits of a word that the compiler does not generate by itself: selecting the
+//! n-th set bit, and gathering bits.
 //!
-//! The compiler turns `count_ones` and shifts into BMI instructions where it may use them, but
-//! has no idiom for `pdep` and `pext`. So an operation that wants them takes a [`Bits`]: [`Bmi2`]
-//! exists only where the processor has them, and AVX2 as well, and [`Portable`] answers the same
-//! by arithmetic. Kernels take a [`Bits`] too: they ask it for the proof that the processor has
-//! what they need, and have plain code for where there is none.
+//! The compiler turns `count_ones` and shifts into BMI instructions where it may use them, but has
+//! no idiom for `pdep` and `pext`. So an operation that needs them takes a [`Bits`]: [`Bmi2`]
+//! exists only where the processor has them, and AVX2 as well, and [`Portable`] gives the same
+//! answers by arithmetic. Kernels take a [`Bits`] too: it supplies the proof that the processor
+//! has what they need, and they fall back to plain code where it does not.
 
 /// The instructions of one level.
 pub(crate) trait Bits: Copy {
-    /// Whether vectors of eight words multiply, shift and gather them lane by lane: then eight
-    /// keys are placed or looked up together where that is written down. If not, one by one is
+    /// Whether vectors of eight words can multiply, shift and gather lane by lane. Then kinds that
+    /// have code for it place or look up eight keys together; otherwise one key at a time is
     /// faster.
     const VECTOR: bool = false;
 
-    /// The one with number i of a word, alone, counted from 0 at the low end, where `number` is
-    /// 2^i; 0 if there are not so many, or if `number` is 0.
+    /// The set bit with number i of a word, alone, counted from 0 at the low end, where `number`
+    /// is 2^i; 0 if the word has too few, or if `number` is 0.
     fn one(self, word: u64, number: u64) -> u64;
 
     /// The bits of `word` under the ones of `mask`, packed to the low end.
@@ -67,7 +67,7 @@ impl Bits for Portable {
 
     #[inline(always)]
     fn gather(self, mut word: u64, mask: u64) -> u64 {
-        // Takes out the bits that go, from the top; where few go this is quick.
+        // Removes the dropped bits one by one from the top, which is quick where there are few.
         let mut gone = !mask;
         while gone != 0 {
             let below = (1 << gone.ilog2()) - 1;
@@ -78,7 +78,7 @@ impl Bits for Portable {
     }
 }
 
-/// The ways that AVX-512 goes, on any processor, for tests.
+/// The code paths of AVX-512, on any processor, for tests.
 #[cfg(test)]
 #[derive(Clone, Copy)]
 pub(crate) struct AsVector;

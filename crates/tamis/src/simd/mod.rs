@@ -1,17 +1,17 @@
 //! Everything that depends on the processor: run-time dispatch, prefetch, hand-written kernels,
-//! and reads without a check that would fill its window.
+//! and reads without bounds checks.
 //!
 //! A build without `target-cpu` runs on any processor of its architecture, and still uses AVX2,
-//! BMI2 and AVX-512 where they are: [`dispatch`] runs an [`Op`] inside a function compiled for
-//! them, into which the whole operation is inlined. A batch is one dispatch, so its price is paid
-//! once.
+//! BMI2 and AVX-512 where they are present: [`dispatch`] runs an [`Op`] inside a function compiled
+//! for them, into which the whole operation is inlined. A batch is one dispatch, so its cost is
+//! paid once.
 //!
-//! One source serves all levels wherever the compiler finds the vectors by itself, as it does for
+//! One source serves all levels wherever the compiler vectorises it by itself, as it does for
 //! split blocks. A kernel is written by hand only where it does not, in a file named after the
-//! filter that it serves, beside plain code that gives the same bits. What is not in such a file
-//! knows no filter.
+//! filter that it serves, beside plain code that gives the same bits. Everything else here knows
+//! no filter.
 //!
-//! This is one of the crate's two rooms for `unsafe` (the other is `buf`).
+//! This is one of the crate's two modules with `unsafe` code (the other is `buf`).
 #![allow(
     unsafe_code,
     reason = "room for unsafe 2 of 2: prefetch, target features, kernels, and reads at places that are inside"
@@ -36,14 +36,14 @@ pub(crate) enum Level {
     Portable = 1,
     /// x86-64-v3: AVX2, BMI1, BMI2, LZCNT, POPCNT, FMA.
     V3 = 2,
-    /// x86-64-v4 with permutations of bytes, shifts across words, and counts of ones: V3 and
+    /// x86-64-v4 with byte permutations, shifts across words, and population counts: V3 and
     /// AVX-512 F, BW, CD, DQ, VL, VBMI, VBMI2 and VPOPCNTDQ; Ice Lake, Zen 4 and later.
     V4 = 3,
 }
 
 static LEVEL: AtomicU8 = AtomicU8::new(0);
 
-/// The level in force: found once, then one load.
+/// The level in force: detected once, then one load.
 #[inline(always)]
 pub(crate) fn level() -> Level {
     match LEVEL.load(Ordering::Relaxed) {
@@ -83,32 +83,32 @@ fn best() -> Level {
     Level::Portable
 }
 
-/// Turns the processor's extensions off (or on again, as far as there are any) for the whole
-/// process, so that a test can compare the answers. Both give the same bits, so a concurrent call
-/// is not disturbed. Without effect in a build for processors that all have them.
+/// Turns the processor's extensions off for the whole process (or on again, as far as it has any),
+/// so that a test can compare the answers. Both give the same bits, so a concurrent call is not
+/// affected. Has no effect in a build for processors that all have them.
 #[doc(hidden)]
 pub fn force_portable(portable: bool) {
     let level = if portable { Level::Portable } else { best() };
     LEVEL.store(level as u8, Ordering::Relaxed);
 }
 
-/// Work that is compiled once per [`Level`]. `run` must be `#[inline(always)]`, and so must what
-/// it calls, to be compiled for the level it runs at.
+/// Work that is compiled once per [`Level`]. `run` and everything it calls must be
+/// `#[inline(always)]`, to be compiled for the level they run at.
 pub(crate) trait Op {
     /// What the work returns.
     type Out;
-    /// Whether AVX-512 gains over AVX2: a copy is compiled for it only then.
+    /// Whether AVX-512 is faster than AVX2: a copy is compiled for it only then.
     const WIDE: bool = false;
-    /// Does the work; `bits` has the instructions of the level that the compiler does not find by
-    /// itself.
+    /// Does the work; `bits` has the instructions of the level that the compiler does not generate
+    /// by itself.
     fn run<B: Bits>(self, bits: B) -> Self::Out;
 }
 
 /// Runs `op` compiled for the best level that this processor has.
 ///
-/// Each level is a function of its own, so that a caller's loop holds a call and no code for
-/// processors that it does not run on. A build for processors that all have AVX2 and BMI2
-/// (`target-cpu`) has no choice to make, and inlines.
+/// Each level is a separate function, so that a caller's loop holds one call and no code for other
+/// processors. A build for processors that all have AVX2 and BMI2 (`target-cpu`) has no choice to
+/// make, and inlines.
 #[inline(always)]
 pub(crate) fn dispatch<O: Op>(op: O) -> O::Out {
     #[cfg(target_arch = "x86_64")]
@@ -131,13 +131,13 @@ pub(crate) fn dispatch<O: Op>(op: O) -> O::Out {
         fn portable<O: Op>(op: O) -> O::Out {
             op.run(Portable)
         }
-        /// On the first call, and where there is nothing to choose from.
+        /// On the first call, and where there is only one level.
         #[cold]
         #[inline(never)]
         fn other<O: Op>(op: O) -> O::Out {
             match level() {
-                // SAFETY: `level` has found every feature that `v3` is compiled with, BMI2 among
-                // them.
+                // SAFETY: `level` has detected every feature that `v3` is compiled with, BMI2
+                // among them.
                 Level::V3 => unsafe { v3(op) },
                 // SAFETY: likewise for `v4`.
                 Level::V4 if O::WIDE => unsafe { v4(op) },
@@ -146,11 +146,11 @@ pub(crate) fn dispatch<O: Op>(op: O) -> O::Out {
                 Level::Portable => portable(op),
             }
         }
-        // A single call has no more to do here than one comparison, or two.
+        // A single call costs one comparison here, or two.
         const V3: u8 = Level::V3 as u8;
         const V4: u8 = Level::V4 as u8;
         match LEVEL.load(Ordering::Relaxed) {
-            // SAFETY: as above; `LEVEL` is what `level` has found.
+            // SAFETY: as above; `LEVEL` is what `level` has detected.
             V3 => unsafe { v3(op) },
             // SAFETY: likewise.
             V4 if O::WIDE => unsafe { v4(op) },
@@ -163,12 +163,12 @@ pub(crate) fn dispatch<O: Op>(op: O) -> O::Out {
     op.run(Portable)
 }
 
-/// From this many bytes on, lines are prefetched into the second cache and not the first: a core
-/// can wait for more of them there. A caller that branches on a line waits a little longer for it
-/// then, and uses [`prefetch_near`].
+/// From this many bytes on, lines are prefetched into the second-level cache instead of the first:
+/// a core can have more such requests in flight. A caller that branches on a line then waits a
+/// little longer for it, and uses [`prefetch_near`] instead.
 pub(crate) const FAR: usize = 2 << 20;
 
-/// Prefetches the cache line that holds `slice[index]`; nothing happens out of bounds.
+/// Prefetches the cache line that holds `slice[index]`; does nothing out of bounds.
 #[inline(always)]
 pub(crate) fn prefetch<T>(slice: &[T], index: usize) {
     if size_of_val(slice) < FAR {
@@ -178,13 +178,13 @@ pub(crate) fn prefetch<T>(slice: &[T], index: usize) {
     }
 }
 
-/// Prefetches the line into the first cache, whatever the size of the slice.
+/// Prefetches the line into the first-level cache, whatever the size of the slice.
 #[inline(always)]
 pub(crate) fn prefetch_near<T>(slice: &[T], index: usize) {
     prefetch_line::<false>(slice.as_ptr().wrapping_add(index).cast());
 }
 
-/// Prefetches the line at any address, into the second cache or the first.
+/// Prefetches the line at any address, into the second-level cache or the first.
 #[inline(always)]
 fn prefetch_line<const SECOND: bool>(at: *const i8) {
     #[cfg(target_arch = "x86_64")]

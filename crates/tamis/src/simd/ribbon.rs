@@ -1,16 +1,18 @@
 //! The parity of words under masks, eight columns at a time: what a ribbon's lookup is made of.
 //!
 //! ```text
-//!  column      0           1           2           3         a lane of 64 bits each; columns 4 to 7 are a second vector
-//!  word      │ blocks' words AND their masks, together │     vpand, vpxor
-//!  nibbles   │ the two halves of each byte, together   │     vpsrlw, vpxor
-//!  parities  │ of each byte: 1 or 0, columns 4… 16 or 0 │    vpshufb; the two vectors become one: vpor
-//!  sums      │ of the bytes: bit 0, columns 4… bit 4    │    vpsadbw
-//!  expected  │ the result's bits moved there            │    vpsrlvq; vptest
+//!  column      0           1           2           3
+//!  word      │ blocks' words AND their masks, together  │   vpand, vpxor
+//!  nibbles   │ the two halves of each byte, together    │   vpsrlw, vpxor
+//!  parities  │ of each byte: 1 or 0, columns 4… 16 or 0 │   vpshufb; vpor joins the two vectors
+//!  sums      │ of the bytes: bit 0, columns 4… bit 4    │   vpsadbw
+//!  expected  │ the result's bits moved there            │   vpsrlvq; vptest
+//!
+//!  a column is a lane of 64 bits; columns 4 to 7 are a second vector
 //! ```
 //!
-//! A byte's parity needs no carry, and eight of them add up to less than 16, so that two columns
-//! share a lane. Where there are but four columns, there is no second vector.
+//! A byte's parity needs no carry, and the sum of eight parities is less than 16, so two columns
+//! share a lane. With four columns or fewer there is no second vector.
 
 use crate::bits::low_mask;
 use crate::simd::Bits;
@@ -18,9 +20,9 @@ use crate::simd::Bits;
 /// Columns that are compared at once, or half as many.
 pub(crate) const COLUMNS: usize = 8;
 
-/// Whether the words of N blocks, under their masks and put together, have the parities that the
-/// bits of `expected` say in the first `count` of `C` columns (`count` is less than 64). Every
-/// level answers the same.
+/// Whether the words of N blocks, masked and combined, have the parities given by the bits of
+/// `expected` in the first `count` of `C` columns (`count` is less than 64). Every level gives the
+/// same answer.
 #[inline(always)]
 pub(crate) fn agree<B: Bits, const N: usize, const C: usize>(
     bits: B,
@@ -56,8 +58,8 @@ fn agree_one_by_one<const N: usize, const C: usize>(
     (parities ^ expected) & low_mask(count.min(C) as u32) as u32 == 0
 }
 
-/// Which bits of the sums count where there are so many columns: all from eight on. As many as
-/// the low six bits of a number can say, which is cheaper than to compare.
+/// Masks of the sums that count, by the number of columns: all from eight on. There is a mask for
+/// every value of the low six bits, which is cheaper than a comparison.
 #[cfg(target_arch = "x86_64")]
 static COUNTED: [[u64; 4]; 64] = {
     let mut all = [[0; 4]; 64];
@@ -168,7 +170,7 @@ mod tests {
                 .map(|c| by_the_bit(blocks, masks, c) << c)
                 .sum::<u32>();
             for count in (0..=33).chain([63]) {
-                // Right but for one bit, or for none; what is beyond the columns says nothing.
+                // Wrong in one bit, or in none; bits beyond the columns do not matter.
                 for wrong in 0..=C {
                     let beyond = u32::MAX << count.min(C);
                     let expected = parities ^ (1 << wrong) ^ mix64(i) as u32 & beyond;

@@ -1,24 +1,26 @@
-//! Reading an array where a hash says, without asking whether that is inside: it cannot be
-//! elsewhere.
+//! Reading an array at an index computed from a hash, without a bounds check: the index cannot be
+//! out of bounds.
 //!
 //! ```text
 //!  Table      ⌊hash·n / 2⁶⁴⌋ < n for every hash: one item of n
-//!  Segments   ┌────────┬────────┬────────┬────────┬────────┐   all of one length L, a power of two
-//!             │        │ ▲      │     ▲  │ ▲      │        │   `first` < starts: so many segments follow
-//!             └────────┴─┼──────┴─────┼──┴─┼──────┴────────┘   (first + i·L) ⊕ low stays in segment i, as low < L
+//!  Segments   ┌────────┬────────┬────────┬────────┬────────┐
+//!             │        │ ▲      │     ▲  │ ▲      │        │
+//!             └────────┴─┼──────┴─────┼──┴─┼──────┴────────┘
 //!                      first
+//!             all of one length L, a power of two
+//!             `first` < starts: so many segments follow
+//!             (first + i·L) ⊕ low stays in segment i, as low < L
 //! ```
 //!
-//! A check costs little by itself. But how many lookups wait for memory at once is how many fit
-//! into the processor's window of some 250 instructions, and of a lookup of forty, six were
-//! checks.
+//! A check costs little by itself. But the number of lookups that wait for memory at once is the
+//! number that fit into the processor's out-of-order window, and checks take up room in it.
 
 use std::ops::Deref;
 
 use crate::bits::{fastrange, fastrange_by_halves};
 use crate::buf::{Buf, Word};
 
-/// Items, at least one, of which a hash chooses.
+/// A non-empty array of items, one of which a hash chooses.
 #[derive(Debug)]
 pub(crate) struct Table<'a, T>(&'a [T]);
 
@@ -46,20 +48,19 @@ impl<'a, T> Table<'a, T> {
     #[inline(always)]
     pub(crate) fn at(self, hash: u64) -> (&'a T, u64, u64) {
         let (index, rest) = fastrange(hash, self.0.len() as u64);
-        // SAFETY: there is an item, as `new` has seen, and ⌊hash·n / 2⁶⁴⌋ < n for every hash <
+        // SAFETY: there is an item, as `new` has checked, and ⌊hash·n / 2⁶⁴⌋ < n for every hash <
         // 2⁶⁴ and n > 0.
         let item = unsafe { self.0.get_unchecked(index as usize) };
         (item, index, rest)
     }
 
     /// The item of a hash and its index, as [`at`](Table::at) finds them among fewer than 2³²
-    /// items, but by products that vectors have; of n items that are more, one of the first n mod
-    /// 2³².
+    /// items, but by products that vectors have. Among n ≥ 2³² items, one of the first n mod 2³².
     #[inline(always)]
     pub(crate) fn at_by_halves(self, hash: u64) -> (&'a T, u64) {
         let (index, _) = fastrange_by_halves(hash, self.0.len() as u32);
-        // SAFETY: there is an item, as `new` has seen. Of a number of items modulo 2³² that is
-        // not 0, the index is less; of 0 it is 0.
+        // SAFETY: there is an item, as `new` has checked. The index is below the number of items
+        // modulo 2³², or 0 where that is 0.
         let item = unsafe { self.0.get_unchecked(index as usize) };
         (item, index)
     }
@@ -68,19 +69,20 @@ impl<'a, T> Table<'a, T> {
     #[inline(always)]
     pub(crate) fn at_half(self, half: u32) -> &'a T {
         let index = half_range(half, self.0.len() as u64);
-        // SAFETY: there is an item, as `new` has seen, and `half_range` stays below their number.
+        // SAFETY: there is an item, as `new` has checked, and `half_range` stays below their
+        // number.
         unsafe { self.0.get_unchecked(index as usize) }
     }
 }
 
-/// [`fastrange`] in 32 bits, for fewer than 2³² items. Of n < 2³², half·n does not wrap, and
-/// ⌊half·n / 2³²⌋ < n; of more, the index is less than 2³², and so less than n.
+/// [`fastrange`] in 32 bits, for fewer than 2³² items. For n < 2³², half·n does not wrap, and
+/// ⌊half·n / 2³²⌋ < n; for more, the index is less than 2³², and so less than n.
 #[inline(always)]
 pub(crate) fn half_range(half: u32, n: u64) -> u64 {
     u64::from(half).wrapping_mul(n) >> 32
 }
 
-/// The same to write to.
+/// The same for writing.
 pub(crate) struct TableMut<'a, T>(&'a mut [T]);
 
 impl<'a, T> TableMut<'a, T> {
@@ -110,20 +112,20 @@ impl<'a, T> TableMut<'a, T> {
 /// Longer segments than any filter has.
 const MOST_LOG: u32 = 32;
 
-/// An array in segments, of which lookups read one word in each of some adjacent ones.
+/// An array in segments; a lookup reads one word in each of several adjacent ones.
 #[derive(Clone, Debug)]
 pub(crate) struct Segments<T: Word> {
     words: Buf<T>,
     length: u64,
     /// How many adjacent segments are read.
     run: usize,
-    /// How many words have so many segments from theirs on.
+    /// How many words have that many segments from their own on.
     starts: u64,
 }
 
 impl<T: Word> Segments<T> {
-    /// Segments of 2^`log` words, of which `run` adjacent ones are read. What is left of the
-    /// words is no segment.
+    /// Segments of 2^`log` words, of which `run` adjacent ones are read. Words left over at the
+    /// end belong to no segment.
     pub(crate) fn new(words: Buf<T>, log: u32, run: u32) -> Segments<T> {
         let length = 1 << log.min(MOST_LOG);
         let starts = (words.len() as u64 / length + 1).saturating_sub(u64::from(run)) * length;
@@ -135,7 +137,7 @@ impl<T: Word> Segments<T> {
         }
     }
 
-    /// For looking up; `None` if not so many are read.
+    /// A view for lookups; `None` unless exactly `N` segments are read.
     #[inline(always)]
     pub(crate) fn run<const N: usize>(&self) -> Option<Run<'_, T, N>> {
         (N == self.run).then_some(Run {
@@ -154,7 +156,7 @@ impl<T: Word> Deref for Segments<T> {
     }
 }
 
-/// Segments, of which `N` adjacent ones are read. Made by [`Segments::run`] alone.
+/// Segments, of which `N` adjacent ones are read. Made only by [`Segments::run`].
 #[derive(Clone, Copy)]
 pub(crate) struct Run<'a, T, const N: usize> {
     words: &'a [T],
@@ -183,16 +185,16 @@ impl<'a, T: Word, const N: usize> Run<'a, T, N> {
     pub(crate) fn at(&self, first: u64, low: [u64; N]) -> [T; N] {
         assert!(first < self.starts, "no segments follow");
         // SAFETY: by `Segments::new` the length L is a power of two, and as `first` < `starts`,
-        // the segment of `first` has N − 1 whole ones after it. The word first + i·L lies in the
+        // the segment of `first` is followed by N − 1 whole ones. The word first + i·L lies in the
         // i-th of them, and changing bits below L leaves it there. `Segments` and this are made
-        // together, so that the words are those that were counted.
+        // together, so the words are those that were counted.
         self.places(first, low)
             .map(|place| unsafe { *self.words.get_unchecked(place as usize) })
     }
 }
 
-/// A place in the segment of `first` and in each of those that follow, all of a length that is a
-/// power of two: there `low` is added without carry, as far as it is below the length.
+/// A place in the segment of `first` and in each of those that follow. The segments' length is a
+/// power of two, and the bits of `low` below it are xored into the place.
 #[inline(always)]
 pub(crate) fn places<const N: usize>(length: u64, first: u64, low: [u64; N]) -> [u64; N] {
     let mut segment = first;

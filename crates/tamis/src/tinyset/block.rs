@@ -5,7 +5,7 @@
 //!  │ index      │ flags │ end marks, X bits   │ fingerprint 0, 1, … live − 1     │ 1 0 … 0    │
 //! ```
 //!
-//! What the bits mean is told in [`tinyset`](super). This file reads and rewrites them plainly, a
+//! [`tinyset`](super) describes what the bits mean. This file reads and rewrites them plainly, a
 //! slot at a time and for every shape; the short cuts for the common shapes are in
 //! [`fast`](super::fast), and must give the same bits.
 
@@ -20,12 +20,12 @@ pub(super) const CAP: u32 = TINYSET_MAX_WIDTH;
 /// The most chains: the index is read as one integer.
 pub(super) const MOST_CHAINS: u32 = 128;
 
-/// What is the same for all blocks of a filter, beside their size: N bytes.
+/// What all blocks of a filter share, besides their size of N bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape<const N: usize> {
     /// Chains, and bits of the index.
     pub(super) chains: u32,
-    /// Whether the two flags of removal stand after the index.
+    /// Whether the two removal flags stand after the index.
     pub(super) removable: bool,
 }
 
@@ -51,9 +51,9 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    /// Whether a slot comes before another by what is known of both. Slots of a block are in the
-    /// order of their chains, then of their remainders; it does not depend on the order of
-    /// insertion, so neither do the bits of a block.
+    /// Whether a slot comes before another, as far as the bits known of both tell. Slots of a
+    /// block are in the order of their chains, then of their remainders. This does not depend on
+    /// the order of insertion, so neither do the bits of a block.
     pub(super) fn is_before(&self, other: &Slot) -> bool {
         let common = self.width.min(other.width);
         let key = |slot: &Slot| (slot.chain, slot.fingerprint >> (slot.width - common));
@@ -61,8 +61,8 @@ impl Slot {
     }
 }
 
-/// The slots of two blocks in one order. The slots of each stay in the order that they had,
-/// whatever is known of them: a slot that went before its own would need bits that it has lost.
+/// The slots of two blocks in one order. The slots of each keep their own order, whatever is known
+/// of them: a slot that overtook another of its block would need bits that it has lost.
 pub(super) fn interleave(ours: &[Slot], theirs: &[Slot], all: &mut Vec<Slot>) {
     let mut theirs = theirs.iter().peekable();
     all.clear();
@@ -94,7 +94,7 @@ impl Layout {
     }
 }
 
-/// The width law, [`tinyset_widths`], for any number of slots: an empty block is cut as for the
+/// The width law, [`tinyset_widths`], for any number of slots. An empty block is cut as for the
 /// longest fingerprints.
 #[inline(always)]
 pub(super) const fn widths(array: u32, slots: u32) -> (u32, u32) {
@@ -124,7 +124,7 @@ impl<const N: usize> Shape<N> {
         bits & u128::MAX >> (128 - self.chains)
     }
 
-    /// The position of the one with number `rank` (from 0) in the end marks.
+    /// The position of set bit number `rank` (from 0) in the end marks.
     #[inline(always)]
     fn select<B: Bits>(self, bits: B, block: &[u8; N], rank: u32) -> Option<u32> {
         let mut left = rank;
@@ -142,8 +142,7 @@ impl<const N: usize> Shape<N> {
         None
     }
 
-    /// The slot where a chain starts that has `rank` chains before it, or would start if it is
-    /// empty.
+    /// The slot where a chain with `rank` chains before it starts, or would start if it is empty.
     #[inline(always)]
     fn start<B: Bits>(self, bits: B, block: &[u8; N], rank: u32) -> Option<u32> {
         match rank {
@@ -192,21 +191,21 @@ impl<const N: usize> Shape<N> {
         let sound = if self.flags(block) >> 1 == 1 {
             layout.extended < plain.extended
         } else {
-            // Nothing is set after the last fingerprint, or after the last end mark where
+            // Nothing may be set after the last fingerprint, or after the last end mark where
             // fingerprints have 0 bits.
             highest(block)? < self.header() + plain.offset_of(layout.live)
         };
         sound.then_some(layout)
     }
 
-    /// The flags of removal: whether there are free slots, whether the number of longer slots is
+    /// The removal flags: whether there are free slots, and whether the number of longer slots is
     /// marked.
     #[inline(always)]
     fn flags(self, block: &[u8; N]) -> u64 {
         read(block, self.chains, self.header() - self.chains)
     }
 
-    /// As [`layout`](Shape::layout), for a block that is known to be one.
+    /// As [`layout`](Shape::layout), for a block that is known to be valid.
     #[inline(always)]
     fn cut<B: Bits>(self, bits: B, block: &[u8; N]) -> Option<Layout> {
         let chains = self.index(block).count_ones();
@@ -220,12 +219,12 @@ impl<const N: usize> Shape<N> {
         if flags >> 1 == 0 {
             return Some(plain);
         }
-        // Behind the last fingerprint is the highest 1.
+        // The highest 1 stands behind the last fingerprint.
         let extended = highest(block)?.checked_sub(self.header() + slots + live * plain.width)?;
         Some(Layout { extended, ..plain })
     }
 
-    /// The layout in which as many slots as can be have one bit more.
+    /// The layout in which as many slots as possible have one bit more.
     #[inline(always)]
     fn plain(self, slots: u32, live: u32) -> Layout {
         let (width, most) = widths(self.array(), slots);
@@ -237,7 +236,7 @@ impl<const N: usize> Shape<N> {
         }
     }
 
-    /// The first bits of a slot's fingerprint, which are its upper ones.
+    /// The first bits of a slot's fingerprint, which are its top bits.
     #[inline(always)]
     fn fingerprint(self, block: &[u8; N], layout: &Layout, slot: u32, bits: u32) -> u64 {
         let dropped = layout.width_of(slot) - bits;
@@ -248,8 +247,8 @@ impl<const N: usize> Shape<N> {
         )
     }
 
-    /// The chain's slots that match, in order: their widths never grow, so the first is the most
-    /// specific.
+    /// The chain's slots that match, in order: widths never grow along a chain, so the first is
+    /// the most specific.
     fn matches(
         self,
         block: &[u8; N],
@@ -264,8 +263,8 @@ impl<const N: usize> Shape<N> {
         })
     }
 
-    /// Whether a slot of the chain holds a prefix of the remainder: the same answer as
-    /// [`count`](Shape::count) above 0 for a block that has a layout, and sooner.
+    /// Whether a slot of the chain holds a prefix of the remainder: for a valid block, whether
+    /// [`count`](Shape::count) is above 0, found sooner.
     #[inline(always)]
     pub(super) fn contains<B: Bits>(
         self,
@@ -326,13 +325,13 @@ impl<const N: usize> Shape<N> {
         }
         let mut new = self.plain(slots, old.live + 1);
         if new.width == old.width {
-            // Every slot that has the extra bit keeps it if there is room for it; no slot gets it
-            // back.
+            // Every slot that has the extra bit keeps it while there is room for it; no slot
+            // regains it.
             new.extended = new
                 .extended
                 .min(old.extended + u32::from(at <= old.extended));
         }
-        // A chain that had slots has a mark of 0 more, wherever the slot stands in it.
+        // A chain that already had slots gets one more 0 mark, wherever the slot stands in it.
         let index = self.index(block);
         let mut out = self.header_of(index | 1 << chain, &new);
         out.copy(block, self.header(), first);
@@ -363,14 +362,14 @@ impl<const N: usize> Shape<N> {
             extended: old.extended - u32::from(at < old.extended),
             ..old
         };
-        // A chain of several slots starts with a mark of 0, which is the one to drop wherever the
-        // slot stood.
+        // A chain of several slots starts with a 0 mark; that one is dropped, wherever the slot
+        // stood.
         let slots = self.chain(block, chain)?;
         let mark = self.header() + slots.start;
         let live = self.header() + old.live;
         let place = self.header() + old.offset_of(at);
-        // No fingerprint changes its width. Those behind the slot, and a mark behind them, move
-        // down by the slot's width; the end marks up to the last in use by one.
+        // No fingerprint changes its width. Those behind the slot, and the mark behind them, move
+        // down by the slot's width; the end marks up to the last in use move down by one.
         let mut out = deleted(block, mark + 1..live, 1);
         out = deleted(
             &out,
@@ -410,13 +409,13 @@ impl<const N: usize> Shape<N> {
         }
     }
 
-    /// The share of all remainders that a block's chains match, summed over its chains. `slots`
-    /// is room to work in.
+    /// The share of all remainders that a block's chains match, summed over its chains. `slots` is
+    /// scratch space.
     pub(super) fn coverage(self, block: &[u8; N], slots: &mut Vec<Slot>) -> f64 {
         self.read(block, slots);
         let mut sum = 0.0;
         for (i, slot) in slots.iter().enumerate() {
-            // Within a chain widths never grow: what a later slot covers is counted there.
+            // Widths never grow along a chain: what a later slot covers too is counted there.
             let mut later = slots[i + 1..].iter().take_while(|s| s.chain == slot.chain);
             if !later.any(|s| s.fingerprint == slot.fingerprint >> (slot.width - s.width)) {
                 sum += fingerprint_fpr(slot.width);
@@ -425,10 +424,10 @@ impl<const N: usize> Shape<N> {
         sum
     }
 
-    /// The block of these slots, which are in their order, cut as for `cut` slots or as many as
-    /// there are; `None` if they are too many.
+    /// The block of these slots, given in order, cut for `cut` slots or for as many as there are,
+    /// whichever is more; `None` if they are too many.
     ///
-    /// A slot gets the extra bit only where the bit is known, here and in all slots before it.
+    /// A slot gets the extra bit only if that bit is known, here and in all slots before it.
     pub(super) fn write(self, slots: &[Slot], cut: u32) -> Option<[u8; N]> {
         let live = slots.len() as u32;
         if live.max(cut) > self.array() {
@@ -466,8 +465,8 @@ impl<const N: usize> Shape<N> {
         out
     }
 
-    /// Whether the number of longer slots has to be marked, because it is not the one that the
-    /// slots alone imply.
+    /// Whether the number of longer slots must be marked, because it is not the one that the
+    /// number of slots implies.
     fn is_marked(self, layout: &Layout) -> bool {
         layout.extended < self.plain(layout.slots, layout.live).extended
     }
@@ -509,8 +508,8 @@ fn highest<const N: usize>(block: &[u8; N]) -> Option<u32> {
     Some(64 * i + word.ilog2())
 }
 
-/// The block with a range of bits moved down by 25 or fewer, and zeros where it ended; what is
-/// not in the range or overwritten stays.
+/// The block with a range of bits moved down by 25 or fewer, and zeros where it ended; bits
+/// outside the range that are not overwritten stay.
 fn deleted<const N: usize>(block: &[u8; N], range: Range<u32>, by: u32) -> [u8; N] {
     let words = block.as_chunks::<8>().0;
     let kept = |j: usize, range: &Range<u32>| {
@@ -562,7 +561,7 @@ impl<const N: usize> Writer<N> {
         }
     }
 
-    /// Appends the low bits of a value that has no others.
+    /// Appends the low bits of a value that has no other bits set.
     #[inline(always)]
     fn push(&mut self, value: u64, bits: u32) {
         debug_assert!(bits <= 64 && value & !low_mask(bits) == 0);

@@ -10,7 +10,7 @@ use crate::simd::{self, Bits, Op};
 /// Bytes of a block.
 pub(super) const BLOCK: usize = 64;
 
-/// How blocks are cut, for vectors.
+/// How blocks are cut, for the vector code.
 const fn cut<const REMOVABLE: bool>() -> Cut {
     let mut cut = Cut {
         short: [0; 128],
@@ -49,7 +49,7 @@ pub(super) fn look_up<B: Bits, const REMOVABLE: bool>(
     out
 }
 
-/// Finds where eight keys are, by products that vectors have.
+/// Computes where eight keys are, by products that vectors have.
 #[inline(always)]
 fn place(blocks: u32, hashes: [u64; EIGHT]) -> Eight {
     let mut keys = Eight::default();
@@ -59,7 +59,7 @@ fn place(blocks: u32, hashes: [u64; EIGHT]) -> Eight {
     keys
 }
 
-/// One lookup, for those that vectors leave over. A call, so that the loop over vectors is short.
+/// One lookup, for keys that the vectors leave over. A call, to keep the loop over vectors short.
 struct One<'a, const REMOVABLE: bool>(&'a [[u8; BLOCK]], u64);
 
 impl<const REMOVABLE: bool> Op for One<'_, REMOVABLE> {

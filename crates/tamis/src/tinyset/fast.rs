@@ -1,15 +1,15 @@
 //! Short cuts for blocks of the default shape, as many chains as bytes.
 //!
 //! A lookup has two branches that depend on the key. An empty chain ends it, as half of those of
-//! absent keys are. That is guessed wrong for every second absent key, and pays all the same:
-//! while a line is on its way, the processor goes on by its guess, and where it guesses that a
-//! lookup ends here it asks for the lines of the next ones, right or wrong. The other branch
-//! takes the few chains that do not fit below to a loop over their slots, and a block with too
-//! many slots to the plain code of [`block`](super::block). A chain holds one to four slots; a
-//! branch on each would cost more than comparing all.
+//! absent keys are. That branch is mispredicted for every second absent key, and pays all the
+//! same: while a line is on its way, the processor continues speculatively, and where it predicts
+//! that a lookup ends here it begins to fetch the lines of the next ones, right or wrong. The
+//! other branch takes the few chains that do not fit below to a loop over their slots, and a block
+//! with too many slots to the plain code of [`block`](super::block). A chain holds one to four
+//! slots; a branch on each would cost more than comparing all.
 //!
-//! The slots of a chain are compared at once: in one word by arithmetic if they fit in it and are
-//! of one width, which most are; with AVX-512 in a vector, [`Fields`], whatever their widths.
+//! The slots of a chain are compared at once: by arithmetic in one word if they fit in it and are
+//! of one width, as most are; with AVX-512 in a vector, [`Fields`], whatever their widths.
 
 use super::block::{CAP, Layout, Shape, prefix, widths};
 use crate::bits::{fastrange, low_mask};
@@ -34,7 +34,7 @@ const ONES: [u64; 64] = {
     table
 };
 
-/// What a lookup and an insertion learn first of a block.
+/// What a lookup or an insertion first learns about a block.
 struct Found {
     /// Whether the chain has any slot: 1 or 0.
     present: u64,
@@ -43,8 +43,7 @@ struct Found {
     /// Slots that decide the widths, and those of them in use.
     slots: u64,
     live: u64,
-    /// Whether the end marks all lie where this file looks; if not, nothing above is true but
-    /// `present`.
+    /// Whether all end marks lie where this file looks; if not, only `present` is valid.
     sound: bool,
 }
 
@@ -74,8 +73,8 @@ impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
         removable: REMOVABLE,
     };
     const HEADER: u64 = Self::SHAPE.header() as u64;
-    /// By the number of slots: width, and how many are longer. No more slots than this are looked
-    /// at here.
+    /// By the number of slots: width, and how many are longer. Blocks with more slots than this
+    /// are not handled here.
     pub(super) const WIDTHS: &'static [[u8; 2]; 256] = &{
         let mut table = [[0; 2]; 256];
         let mut slots = 0;
@@ -144,21 +143,20 @@ impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
         let [short, longer] = Self::WIDTHS[slots as u8 as usize].map(u64::from);
         let short = short % 32;
         let longer = if REMOVABLE && block[N / 8] & 2 != 0 {
-            // Their number follows from the 1 behind the last fingerprint.
+            // Their number follows from the position of the 1 behind the last fingerprint.
             let end = highest(block).wrapping_sub(Self::HEADER + slots);
-            // In bits that no operation writes it may be anything; a byte of it takes every sum
-            // below in range.
+            // In an invalid block it may be anything; as a byte it keeps every sum below in range.
             u64::from(end.wrapping_sub(found.live * short) as u8)
         } else {
             longer
         };
-        // The chain's slots are of one width, unless the longer ones end among them.
+        // The chain's slots have one width, unless the longer ones end among them.
         let extra = is_below(start, longer);
         let width = short.wrapping_sub(extra);
         let same_until = choose(extra, longer, slots);
         let marks = field(block, Self::HEADER + start);
         let len = u64::from(marks.trailing_zeros()) + 1;
-        // Of a block that is not sound `longer` may be anything.
+        // In a block that is not sound `longer` may be anything.
         let at = (Self::HEADER + slots + start * short).wrapping_add(choose(extra, start, longer));
         let last = 8 * N as u64 - 64;
         let byte = choose(is_below(at, last), at, last) / 8;
@@ -188,21 +186,21 @@ impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
             return fields.compare(bits, block, remainder).equal != 0;
         }
         // All slots of the chain at once: a field that is 0 after the xor borrows through its top
-        // bit. The lowest such field is never marked wrongly, so there is a mark if and only if
-        // there is a match.
+        // bit. The lowest marked field is always right, so there is a mark if and only if there is
+        // a match.
         let ones = ONES[width as usize % 64];
         let fields = word(block, byte as usize).wrapping_shr(shift as u32);
         let x = fields ^ remainder.wrapping_shr(64 - width as u32).wrapping_mul(ones);
         let zeros = x.wrapping_sub(ones) & !x & ones.wrapping_shl(width as u32 + 63);
-        // Moves the chain's fields to the top, and what lies above them out.
+        // Shifts the chain's fields to the top, and what lies above them out.
         let of_chain = zeros.wrapping_shl((len * width).wrapping_neg() as u32);
         of_chain != 0
     }
 }
 
 impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
-    /// Looks at the slots of a chain from its first: for long chains, and those among which the
-    /// longer slots end.
+    /// Compares the slots of a chain one by one: for long chains, and those among which the longer
+    /// slots end.
     #[cold]
     #[inline(never)]
     fn one_by_one(block: &[u8; N], layout: Layout, start: u32, remainder: u64) -> bool {
@@ -220,12 +218,12 @@ impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
     }
 }
 
-/// How an insertion shortens the fingerprints of a block, by the number of slots: a mask of the
-/// bits that stay for each word, and how many of the bits before it go.
+/// How an insertion shortens the fingerprints of a block, by the number of slots: for each word a
+/// mask of the bits that stay, and how many bits before it are dropped.
 ///
-/// The bits that go are the last ones of some fingerprints, as many as the new slot needs, 26 at
-/// most. Which fingerprints depends on the new slot's place only by whether it is itself among
-/// the longer ones: two rows for each number.
+/// The dropped bits are the last ones of some fingerprints, as many as the new slot needs, 26 at
+/// most. Which fingerprints these are depends on the new slot's place only by whether it is itself
+/// among the longer ones: two rows for each number.
 struct Shrinking<const WORDS: usize, const ROWS: usize> {
     masks: [[u64; WORDS]; ROWS],
     gone: [[u8; WORDS]; ROWS],
@@ -265,7 +263,7 @@ impl<const WORDS: usize, const ROWS: usize> Shrinking<WORDS, ROWS> {
         Shrinking { masks, gone }
     }
 
-    /// For each word the bits that stay, and how many before it go.
+    /// For each word the bits that stay, and how many before it are dropped.
     #[inline(always)]
     fn row(&'static self, row: usize) -> Option<(&'static [u64], &'static [u8])> {
         let (masks, gone) = (self.masks.get(row)?, self.gone.get(row)?);
@@ -280,7 +278,7 @@ static SHRINKING_64: [Shrinking<8, 192>; 2] = [Shrinking::new(64), Shrinking::ne
 static SHRINKING_128: [Shrinking<16, 384>; 2] = [Shrinking::new(128), Shrinking::new(130)];
 
 impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
-    /// The masks for an insertion, and what goes before each: N / 8 of both.
+    /// The masks for an insertion, and how many bits are dropped before each: N / 8 of both.
     #[inline(always)]
     fn shrinking(slots: u64, among_longer: bool) -> Option<(&'static [u64], &'static [u8])> {
         let row = 2 * slots as usize + usize::from(among_longer);
@@ -292,7 +290,7 @@ impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
     }
 
     /// The same block as [`Shape::inserted`], written in place; `None` if it is full, and then it
-    /// is as it was.
+    /// is unchanged.
     #[inline(always)]
     pub(super) fn insert<B: Bits>(
         bits: B,
@@ -335,7 +333,7 @@ impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
         Some(())
     }
 
-    /// The slot that a remainder is to have among the `len` of its chain, at least one.
+    /// The slot for a remainder among the `len` of its chain, at least one.
     #[inline(always)]
     fn place_in_chain<B: Bits>(
         bits: B,
@@ -355,7 +353,7 @@ impl<const N: usize, const REMOVABLE: bool> Default<N, REMOVABLE> {
             let place = Self::HEADER + found.slots + at * short + at.min(longer);
             let above = 64 - short - u64::from(at < longer);
             // The complements of both, at the top of a word: a fingerprint is below if its
-            // complement is above, zeros for the bits that it has not.
+            // complement is above, with zeros for the bits that it lacks.
             if !field(block, place) << (above % 64) <= wanted {
                 return at;
             }
@@ -378,11 +376,11 @@ fn plain_insert<const N: usize, const REMOVABLE: bool>(
     Some(())
 }
 
-/// The words in which the first end marks lie; two, or three of a large block.
+/// The words that hold the first end marks: two, or three in a large block.
 ///
-/// A chain that has `rank` chains before it starts after the end mark of number `rank`, counted
-/// from 1. So that a rank of 0 is no exception, a mark is set before slot 0 where there is a bit
-/// for it; where there is none, the leading zeros of a word without ones do.
+/// A chain with `rank` chains before it starts after end mark number `rank`, counted from 1. So
+/// that rank 0 is no special case, a mark is set before slot 0 if there is a bit for it; if not,
+/// the leading zeros of a word without ones serve.
 struct Marks<const N: usize> {
     words: [u64; 3],
     /// Ones in the first word, and in the first two.
@@ -412,7 +410,7 @@ impl<const N: usize> Marks<N> {
         }
     }
 
-    /// The slot where the chain of this rank starts, and whether that is seen here.
+    /// The slot where the chain of this rank starts, and whether it lies within these words.
     #[inline(always)]
     fn start<B: Bits>(&self, bits: B, rank: u64) -> (u64, bool) {
         let n = rank + u64::from(self.shift > 0);
@@ -431,8 +429,8 @@ impl<const N: usize> Marks<N> {
             };
             (bits.one(word, number), words)
         } else {
-            // What is left of the number when the first word has had its share is 0 if that one
-            // has it. That is not so for a first word of 64 ones, which is no shift.
+            // What the first word leaves of the number is 0 if that word holds the mark. A first
+            // word of 64 ones is the exception, as 64 is no valid shift.
             sound = self.ones[0] < 64;
             let number = number(if self.shift > 0 { n.min(64) } else { n });
             let low = bits.one(self.words[0], number);
@@ -445,15 +443,15 @@ impl<const N: usize> Marks<N> {
     }
 }
 
-/// 2^(n − 1), or 0 where n is 0 or 64, which is the most it may be: then all chains of a block
-/// are in use, which is too rare to be fast.
+/// 2^(n − 1), or 0 where n is 0 or 64, its greatest value: then all chains of a block are in use,
+/// which is too rare to need speed.
 #[inline(always)]
 fn number(n: u64) -> u64 {
     1u64.wrapping_shl(n as u32) >> 1
 }
 
-/// All ones if `a < b`, else 0, for numbers below 2⁶³. Written so that no branch is made of it:
-/// which it is, is as good as random, and a wrong guess costs as much as a lookup.
+/// All ones if `a < b`, else 0, for numbers below 2⁶³. Written so that the compiler makes no
+/// branch of it: the outcome is as good as random, and a misprediction costs as much as a lookup.
 #[inline(always)]
 fn is_below(a: u64, b: u64) -> u64 {
     (a.wrapping_sub(b) as i64 >> 63) as u64

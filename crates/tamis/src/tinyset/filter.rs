@@ -5,13 +5,13 @@
 //! ```text
 //!  hash ──► block b of B, chain c of L = 64, remainder r
 //!
-//!  bit 0                64              64 + X                                                            512
-//!  ┌────────────────────┬────────────────┬───────────┬───────────┬───────────┬───────────┬─ … ─┬──────────┐
-//!  │ 0 1 1 0 0 1 0 0 …  │ 1 0 1 1 0 0 1 … │ 10110101  │ 00101110  │ 11000101  │ 01111010  │     │ 1000110  │
-//!  └────────────────────┴────────────────┴───────────┴───────────┴───────────┴───────────┴─ … ─┴──────────┘
-//!    index: chain c has   end marks: slot   one fingerprint a slot, in the order of chains, then of remainders;
-//!    a slot               i is its chain's  the first 448 mod X of them have one bit more than the others
-//!                         last
+//!  bit 0               64                64 + X                                        512
+//!  ┌───────────────────┬─────────────────┬────────┬────────┬────────┬────────┬─ … ─┬───────┐
+//!  │ 0 1 1 0 0 1 0 0 … │ 1 0 1 1 0 0 1 … │10110101│00101110│11000101│01111010│     │1000110│
+//!  └───────────────────┴─────────────────┴────────┴────────┴────────┴────────┴─ … ─┴───────┘
+//!    index: chain c      end marks: slot   one fingerprint a slot, in the order of chains,
+//!    has a slot          i is its chain's  then of remainders; the first 448 mod X of them
+//!                        last              have one bit more than the others
 //!
 //!  chain 1: slot 0 ┃ chain 2: slots 1, 2 ┃ chain 5: slot 3 ┃ …
 //! ```
@@ -66,23 +66,17 @@
 //! bytes need more. A filter may be overfilled: the rate rises gently, and an insertion is
 //! refused only when a block has as many slots as bits, some eight times its load.
 //!
-//! A lookup reads one line, and ends there if the key's chain is empty, as half of those of
-//! absent keys are; more at lower rates, whose blocks hold fewer keys. All other chains take the
-//! same instructions whatever the rate (`cargo xtask instructions` counts them). They decide, not
-//! the memory: a batch at 10⁷ keys and 2⁻⁸ took four times the limit, one random line of a table
-//! of the same size, on a Zen 3 core. With AVX-512 batches look up eight keys at once, in 8.3 ns
-//! instead of 13.5 there on an Emerald Rapids core (a loop that is not in the repository), the
-//! same at every rate. Beside [`Cuckoo`](crate::Cuckoo) of 12 bits, in turns: 1.33 to 1.41 times
-//! as fast for absent keys; without AVX-512 0.88 to 1.01.
+//! A lookup reads one line, and ends there if the key's chain is empty, as half of those of absent
+//! keys are; more at lower rates, whose blocks hold fewer keys. All other chains take the same
+//! instructions whatever the rate (`cargo xtask instructions` counts them), and these decide the
+//! time, not the memory. With AVX-512 a batch looks up eight keys at once.
 //!
-//! What is slow: single lookups out of cache take some twice as long as cuckoo's, because so many
-//! instructions leave little room for a second miss in flight. A removal takes a multiple of
-//! cuckoo's, and into a block that has seen one an insertion goes slot by slot.
-//!
-//! To fill a filter of 10⁷ keys at 2⁻⁸ one key at a time takes longer than to fill a cuckoo
-//! filter of 12 bits: in turns, as its time over ours, 0.80 and 0.81 on Emerald Rapids, and 0.94
-//! to 1.18 on Zen 3. In batches it takes less, 1.39 to 1.40 and 1.61 to 2.08 (`cargo run
-//! --release -p tamis-bench -- check --kinds tinyset`, with absent keys above).
+//! Single lookups out of cache take longer than cuckoo's, because so many instructions leave
+//! little room for a second miss in flight; so do insertions of one key at a time. In batches,
+//! where lines are prefetched, both are faster than those of a cuckoo filter of 12 bits (lookups
+//! with AVX-512, of absent keys): `cargo run --release -p tamis-bench -- check --kinds tinyset`
+//! holds them to it. A removal takes a multiple of cuckoo's, and an insertion into a block that
+//! has seen one goes slot by slot.
 //!
 //! Short cuts exist for as many chains as a block has bytes, the default. With others a lookup
 //! walks its chain and an insertion every slot of the block, one after the other, which takes
@@ -159,10 +153,10 @@ pub type TinySet = TinySetOf<false>;
 pub type TinySetRemovable = TinySetOf<true>;
 
 /// Block, chain and remainder use this many bits of a hash; the bits after the remainder's are
-/// left alone.
+/// ignored.
 const HASH_BITS: u32 = 64;
 
-/// Runs an expression for the block size, which is a constant in it.
+/// Evaluates an expression with the block size as a constant.
 macro_rules! sized {
     ($block:expr, $n:ident => $body:expr) => {
         match $block {
@@ -226,14 +220,14 @@ impl<const REMOVABLE: bool> TinySetOf<REMOVABLE> {
         }
     }
 
-    /// Whether blocks are of the shape that has short cuts.
+    /// Whether blocks have the shape with short cuts.
     #[inline(always)]
     fn is_usual(&self) -> bool {
         self.chains == self.block
     }
 
-    /// Whether they are besides of the size that most have. Single calls have functions of their
-    /// own for it: one for all sizes is so large that it saves and restores more than it needs.
+    /// Whether they also have the default size. Single calls have functions of their own for it:
+    /// one for all sizes is so large that it saves and restores more registers than this needs.
     #[inline(always)]
     fn is_default(&self) -> bool {
         self.is_usual() && self.block == 64
@@ -315,7 +309,7 @@ impl<const REMOVABLE: bool> TinySetOf<REMOVABLE> {
     fn blocks_for(keys: u64, fpr: f64, block: u32, chains: u32) -> Option<f64> {
         let (bits, flags) = (8 * block, 2 * u32::from(REMOVABLE));
         let array = bits - chains - flags;
-        // Twice the mean never happens to a block by chance, so no key is refused.
+        // No block reaches twice the mean by chance, so no key is refused.
         let load = math::tinyset_mean_load(fpr, bits, chains, flags)?.min(f64::from(array) / 2.0);
         if load < LEAST_LOAD {
             return None;
@@ -324,7 +318,7 @@ impl<const REMOVABLE: bool> TinySetOf<REMOVABLE> {
         if blocks > FEW {
             return Some(blocks);
         }
-        // Few blocks are loaded more evenly than the law of many says.
+        // A few blocks are loaded more evenly than the law for many says.
         let (mut low, mut high) = (0, blocks as u64);
         while high - low > 1 {
             let middle = (low + high) / 2;
@@ -337,8 +331,8 @@ impl<const REMOVABLE: bool> TinySetOf<REMOVABLE> {
 
     /// Fills the empty filter, each block written once. Reorders the hashes.
     fn fill<const N: usize>(&mut self, hashes: &mut [u64]) -> Result<(), Full> {
-        // Block, chain and remainder are the leading digits of a hash: in its order, all are in
-        // order.
+        // Block, chain and remainder are the leading digits of a hash: sorting the hashes sorts
+        // all three.
         hashes.sort_unstable();
         let shape = self.shape::<N>();
         let mut slots = Vec::new();
@@ -373,7 +367,7 @@ impl<const REMOVABLE: bool> TinySetOf<REMOVABLE> {
         Ok(())
     }
 
-    /// Unites block with block; all that can be refused is refused before the first is written.
+    /// Unites the blocks pairwise; anything that can be refused is refused before the first write.
     fn unite<const N: usize>(&mut self, other: &Self) -> Result<(), MergeError> {
         let shape = self.shape::<N>();
         let cut = |ours: &[u8; N], theirs: &[u8; N]| {
@@ -419,8 +413,8 @@ fn chains_of(block: u32) -> std::ops::RangeInclusive<u32> {
     block / 4..=(2 * block).min(MOST_CHAINS)
 }
 
-/// Why a block takes no more: a chain that fills most of it is one key over and over, or as good
-/// as one.
+/// Why a block takes no more: a chain that fills most of it holds one key over and over, or as
+/// good as one.
 #[cold]
 fn full<const N: usize>(shape: Shape<N>, copies: u32, keys: u64) -> Full {
     let kind = if 2 * copies > shape.array() {
@@ -439,7 +433,7 @@ fn place(hash: u64, blocks: u64, chains: u32) -> (usize, u32, u64) {
     (block as usize, chain as u32, rest)
 }
 
-/// The blocks of a filter for looking up, of the usual shape or any.
+/// The blocks of a filter for lookups, of the usual shape or any.
 #[derive(Clone, Copy)]
 struct Reader<'a, const N: usize, const REMOVABLE: bool, const USUAL: bool> {
     blocks: &'a [[u8; N]],
@@ -585,10 +579,10 @@ impl<const REMOVABLE: bool> Insert for TinySetOf<REMOVABLE> {
     }
 }
 
-/// A block took no more; why is told by [`TinySetOf::refusal`].
+/// A block took no more; [`TinySetOf::refusal`] says why.
 struct Refused;
 
-/// A filter for inserting, of the usual shape or any.
+/// A filter for insertions, of the usual shape or any.
 struct Writer<'a, F, const N: usize, const USUAL: bool>(&'a mut F);
 
 impl<const REMOVABLE: bool, const N: usize, const USUAL: bool> Fill

@@ -4,10 +4,13 @@
 //!
 //! ```text
 //!             young ─────────────────────────→ old
-//!   slice       0    1    2   …   k−1   k    …    k+l−1      k + l slices of one array each, in a ring
+//!   slice       0    1    2   …   k−1   k    …    k+l−1
 //!   inserting   ●    ●    ●        ●                         one bit in each of the first k
 //!   l shifts
-//!   later                                ●    ●    ●   ●     the same bits: found while k slices in a row have them
+//!   later                                ●    ●    ●   ●
+//!
+//!   k + l slices of one array each, in a ring; a key is found while k slices in a row have
+//!   its bits
 //! ```
 //!
 //! A key sets one bit in each of the k youngest slices. After every n/l insertions, a
@@ -49,10 +52,9 @@
 //!
 //! # When to choose it
 //!
-//! When most keys must leave soon after the window: within n/87 at 1 % they begin to fade, by
-//! half with every n/87 more. Otherwise [`Sliding`](crate::Sliding): keys leave it at once within
-//! n/4, it is smaller (16.2 bits), faster, merges, knows windows of time, and forgets without a
-//! pause.
+//! When most keys must leave soon after the window: within n/87 at 1 % they begin to fade, by half
+//! with every n/87 more. Otherwise [`Sliding`](crate::Sliding): keys leave it at once within n/4,
+//! it is smaller (16.2 bits), faster, knows windows of time, and forgets without a pause.
 //!
 //! # Bibliography
 //!
@@ -280,7 +282,7 @@ impl Filter for AgePartitioned {
         math::run_fpr((0..self.slices()).map(|age| self.fill(age)), self.k())
     }
 
-    /// Asks for the slices that a lookup begins its runs with.
+    /// Prefetches the slices with which a lookup begins its runs.
     #[inline(always)]
     fn prefetch(&self, hash: u64) {
         let places = self.places(hash);

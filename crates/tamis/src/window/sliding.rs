@@ -9,11 +9,13 @@
 //! n insertions at least and n + n/G at most: n/G is the *slack*.
 //!
 //! ```text
-//!                x₀                x₁                    x₂            the same k places in every slice
-//!                 ↓                 ↓                     ↓
-//!   fields  … │10110│00101│11000│10111│01001│00010│10110│00110│ …      G + 1 bits each, a bit for each slice
-//!                                        & all k  →  00110             a slice has all bits: found
-//!   swept   … ──────── 1 ─────────┼────── 0 ──────┼────── 1 ── …       a bit for 64 fields: is the newest slice clear?
+//!                x₀                x₁                    x₂        the same k places
+//!                 ↓                 ↓                     ↓        in every slice
+//!   fields  … │10110│00101│11000│10111│01001│00010│10110│00110│ …  G + 1 bits each,
+//!                                                                  a bit for each slice
+//!                                        & all k  →  00110         a slice has all bits: found
+//!   swept   … ──────── 1 ─────────┼────── 0 ──────┼────── 1 ── …   a bit for 64 fields:
+//!                                                                  is the newest slice clear?
 //! ```
 //!
 //! All slices use the same places, and their bits at a place lie side by side. A lookup therefore

@@ -199,8 +199,8 @@ fn small_and_large(info: &KindInfo) -> [(Config, Vec<u64>); 2] {
     let mut n = 200_000;
     loop {
         let large = (config(info, n), hashes(8, n));
-        // From 256 KiB on batches ask for memory ahead; of some kinds from 2 MiB or 8 MiB on, by
-        // a loop that the library tests.
+        // From 256 KiB on batches prefetch; some kinds do so from 2 MiB on, by a loop that the
+        // library tests.
         if must(info, &large.0, &large.1).filter().size_in_bytes() > 512 << 10 {
             return [small, large];
         }

@@ -20,10 +20,10 @@ use crate::peel::binary_fuse::{BinaryFuse, Fingerprint, MOST_SHARDS, Shape};
 const SHARD_FROM: u64 = 8_000_000;
 const LEAST_SHARDS: u64 = 10;
 const SHARD: u64 = 12_500_000;
-/// How often all get more slots when the salts of one are spent.
+/// How often all shards get more slots after one has used up its salts.
 const ROUNDS: u32 = 16;
 
-/// The arity, and the shards where the configuration says how many.
+/// The arity, and the number of shards if the configuration gives it.
 pub(super) fn parameters<F: Fingerprint>(
     config: &Config,
     keys: u64,
@@ -81,7 +81,7 @@ where
                 may_repeat = false;
             }
             Round::Failed { skewed: true, .. } => {
-                // An eighth of room for shards that have more keys than others.
+                // An eighth to spare, for shards that have more keys than others.
                 let (keys, fewest) = (source.len(), source.len().div_ceil(MOST_KEYS / 8 * 7));
                 if shards < fewest {
                     let expected = format!("at least {fewest} for {keys} keys");
@@ -133,7 +133,7 @@ pub(super) fn round<F: Fingerprint>(
         tally.add(len);
         vec![Ok(solved)]
     } else {
-        // As many solvers as there are threads, each with memory that serves for all its shards.
+        // One solver per thread, whose memory serves for all its shards.
         let solvers = Mutex::new(Vec::new());
         let solvers = || solvers.lock().unwrap_or_else(PoisonError::into_inner);
         let source = &*source;
@@ -170,11 +170,11 @@ pub(super) fn round<F: Fingerprint>(
 }
 
 impl Spill {
-    /// Builds the filter, on as many threads as the configuration says.
+    /// Builds the filter, on as many threads as the configuration gives.
     ///
     /// # Errors
     ///
-    /// [`BuildError`] as [`Kind::build`](crate::Kind::build), and when the disk fails.
+    /// [`BuildError`] as [`Kind::build`], and when the disk fails.
     pub fn finish<F: Fingerprint>(self, config: &Config) -> Result<BinaryFuse<F>, BuildError>
     where
         BinaryFuse<F>: Kind,
@@ -182,7 +182,7 @@ impl Spill {
         self.finish_and_keep(config).map(|(filter, _)| filter)
     }
 
-    /// As [`finish`](Spill::finish), and keeps the hashes, by which the filter can be verified.
+    /// As [`finish`](Spill::finish), but keeps the hashes, so that the filter can be verified.
     ///
     /// # Errors
     ///

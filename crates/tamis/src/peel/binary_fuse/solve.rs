@@ -7,17 +7,16 @@
 //!                                           possible            added    touched
 //! ```
 //!
-//! Keys are sorted by their first segment and *added* segment by segment. As soon as a segment
-//! has all its keys, those that are alone in a slot of it are peeled, and whoever is alone
-//! thereafter, as far as this goes; then the next segment's keys are added. So the fire follows
-//! the keys through the table at a distance of a few segments, and memory is walked through once,
-//! in a window that fits the caches near the core. Peeling in rounds over the whole table, as a
-//! single queue would, reads it some twenty times over.
+//! Keys are sorted by their first segment and *added* segment by segment. Once a segment has all
+//! its keys, those that are alone in one of its slots are peeled, then any key that is alone after
+//! that, as far as this goes; then the next segment's keys are added. So peeling follows the keys
+//! through the table at a distance of a few segments, and memory is traversed once, in a window
+//! that fits in the caches near the core. Peeling in rounds over the whole table, as a single
+//! queue would, reads it some twenty times.
 //!
-//! The order in which keys come off depends on the *set* of keys alone: slots are looked at by
-//! their number, and what identifies a key is an exclusive or. That is why the bytes of a filter
-//! do not depend on the order in which its keys were given, on threads, or on where the keys were
-//! kept.
+//! The order in which keys come off depends on the *set* of keys alone: slots are visited by their
+//! number, and what identifies a key is an exclusive or. So the bytes of a filter do not depend on
+//! the order in which its keys were given, on threads, or on where the keys were kept.
 
 use std::ops::Range;
 
@@ -29,24 +28,24 @@ use crate::error::NoMemory;
 use crate::peel::binary_fuse::{Fingerprint, Shape, fingerprint};
 use crate::simd;
 
-/// Keys that the index in a slot's word can tell apart.
+/// The number of keys that the index in a slot's word can tell apart.
 pub(crate) const MOST_KEYS: u64 = 1 << INDEX_BITS;
 const INDEX_BITS: u32 = 24;
-/// One user of a slot, in the count above the position and the index.
+/// One user of a slot, in the count, which lies above the position and the index.
 const ONE: u32 = 1 << (INDEX_BITS + 2);
-/// Set in the word of a slot that has more users than those of good hashes ever have, long before
-/// its count wraps.
+/// Set in the word of a slot that has more users than good hashes ever give it, long before its
+/// count wraps.
 const CROWDED: u32 = 1 << 31;
-/// How many keys ahead memory is asked for.
+/// How many keys ahead memory is prefetched.
 const AHEAD: usize = 16;
 /// Salts that a shard tries.
 pub(super) const SALTS: u64 = 4;
 
 /// Why a shard has no table.
 pub(super) enum Unsolved {
-    /// Some hash is there twice.
+    /// Some hash occurs twice.
     Repeats,
-    /// No salt would do.
+    /// No salt succeeded.
     Unlucky,
     /// There is no memory to work in.
     NoMemory(NoMemory),
@@ -58,7 +57,7 @@ impl From<NoMemory> for Unsolved {
     }
 }
 
-/// Memory that is used for one shard after another.
+/// Memory that is reused for one shard after another.
 #[derive(Default)]
 pub(super) struct Solver {
     /// Hashes while they are being sorted; then a word for each slot, and the order.
@@ -67,7 +66,7 @@ pub(super) struct Solver {
     hashes: Option<Buf<u64>>,
 }
 
-/// The array that is kept, or a new one if it is too small.
+/// The array that is kept, or a new one if that is too small.
 fn at_least(kept: &mut Option<Buf<u64>>, len: u64) -> Result<&mut [u64], NoMemory> {
     if kept.as_ref().is_none_or(|buf| (buf.len() as u64) < len) {
         *kept = None;
@@ -77,8 +76,7 @@ fn at_least(kept: &mut Option<Buf<u64>>, len: u64) -> Result<&mut [u64], NoMemor
 }
 
 impl Solver {
-    /// Fills the table of a shard, which is all zero, and returns the salt with which this
-    /// succeeded.
+    /// Fills the table of a shard, which is all zero, and returns the salt that succeeded.
     pub(super) fn solve<F: Fingerprint>(
         &mut self,
         keys: Keys<'_>,
@@ -150,8 +148,8 @@ impl Solver {
     }
 }
 
-/// Writes the salted hashes, ordered by their first segment, and returns where each segment's
-/// are. Each segment gets an equal part of `out`; if one does not suffice, nothing is returned.
+/// Writes the salted hashes, ordered by their first segment, and returns where each segment's are.
+/// Each segment gets an equal part of `out`; if one overflows, returns nothing.
 fn salt_and_spread(
     parts: &[&[u64]],
     salt: u64,
@@ -161,7 +159,7 @@ fn salt_and_spread(
     let segment = |hash: u64| fastrange(hash, shape.segment_count).0 as usize;
     let room = out.len() / shape.segment_count as usize;
     let starts = (0..shape.segment_count as usize).map(|segment| segment * room);
-    // Where the next hash of a segment goes, and where there is no more room.
+    // Where the next hash of a segment goes, and where its room ends.
     let mut heads: Vec<[usize; 2]> = starts.map(|start| [start, start + room]).collect();
     for part in parts {
         for &hash in *part {
@@ -177,7 +175,7 @@ fn salt_and_spread(
     Some(heads.iter().map(|&[head, end]| end - room..head).collect())
 }
 
-/// The same without a gap, whatever the hashes: they are counted before.
+/// The same without gaps, for any hashes: they are counted first.
 fn salt_and_sort(parts: &[&[u64]], salt: u64, shape: Shape, out: &mut [u64]) -> Vec<Range<usize>> {
     let segment = |hash: u64| fastrange(hash, shape.segment_count).0 as usize;
     let salted = |hash: u64| mix64(hash.wrapping_add(salt));
@@ -206,8 +204,8 @@ fn salt_and_sort(parts: &[&[u64]], salt: u64, shape: Shape, out: &mut [u64]) -> 
     ranges.collect()
 }
 
-/// Puts keys aside as far as possible and returns how many: the front of `order` names them, in
-/// the order in which they came off, by index and by which of its slots each was alone in.
+/// Peels as many keys as possible and returns how many: the front of `order` lists them in the
+/// order in which they came off, by index and by which of its slots each was alone in.
 ///
 /// ```text
 ///   a slot's word     ┌── 6 bits ──┬───── 2 bits ─────┬──────── 24 bits ────────┐
@@ -217,12 +215,11 @@ fn salt_and_sort(parts: &[&[u64]], salt: u64, shape: Shape, out: &mut [u64]) -> 
 /// ```
 ///
 /// Where the count is 1, the two xors *are* the key. Four bytes a slot, instead of the nine that
-/// xors of whole hashes take, keep more of the table near the processor.
+/// xors of whole hashes take, keep more of the table in the caches.
 ///
-/// `order` is a queue of slots to look at, whose spent front takes the peeled keys. A slot is
-/// queued at most once, when its count becomes 1, and what is pushed is written whether or not it
-/// counts, because a branch there would be taken at random; so `order` has one place more than
-/// there are slots.
+/// `order` is a queue of slots to visit, whose spent front takes the peeled keys. A slot is queued
+/// at most once, when its count becomes 1. A push is written whether or not it counts, because a
+/// branch there would be unpredictable; so `order` has one place more than there are slots.
 fn peel<const ARITY: usize>(
     hashes: &[u64],
     ranges: &[Range<usize>],
@@ -238,7 +235,7 @@ fn peel<const ARITY: usize>(
         let first = segment * length;
         let complete = (first + length) as u32;
         if let Some(range) = ranges.get(segment) {
-            // Memory is cleared just before its first use, not all at once: it is then in the
+            // Memory is cleared just before its first use, not all at once, so that it is in the
             // caches.
             let reach = first + ARITY * length;
             words[cleared..reach].fill(0);

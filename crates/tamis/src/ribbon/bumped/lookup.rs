@@ -1,4 +1,4 @@
-//! Looking up in a bumped ribbon: one hash or many, in the first layer or below.
+//! Lookups in a bumped ribbon: of one hash or many, in the first layer or below.
 
 use super::{BUCKET, Layer, RibbonBumped, equation, next, threshold};
 use crate::bits::fastrange;
@@ -8,8 +8,8 @@ use crate::ribbon::{BLOCK, Place, Shape};
 use crate::simd::ribbon::COLUMNS;
 use crate::simd::{self, Bits, Portable};
 
-/// Eight columns in every block of the first layer: a block is a line, and what to compare is
-/// known beforehand.
+/// Eight columns in every block of the first layer: a block is a line, and all columns are
+/// compared at once.
 pub(super) const FULL: u8 = 0;
 /// At most eight columns.
 pub(super) const NARROW: u8 = 1;
@@ -17,12 +17,12 @@ pub(super) const NARROW: u8 = 1;
 pub(super) const WIDE: u8 = 2;
 
 impl Layer {
-    /// Its reader; the layout must be true of it.
+    /// Its reader; the layout must be the layer's.
     #[inline(always)]
     pub(super) fn reader<const LAYOUT: u8>(&self) -> Reader<'_, LAYOUT> {
         let mut shape = self.shape;
         if LAYOUT == FULL {
-            // What the compiler needs to know.
+            // Known already, but not to the compiler.
             (shape.columns, shape.short) = (COLUMNS as u32, 0);
         }
         Reader {
@@ -34,7 +34,7 @@ impl Layer {
     }
 
     /// Whether a hash is contained that is not bumped and whose row is so near the end that eight
-    /// words would reach beyond the last. It is handed what its caller still has in registers.
+    /// words would reach beyond the last. Takes what its caller still has in registers.
     #[cold]
     #[inline(never)]
     fn agrees_at_the_end(&self, multiple: u64) -> bool {
@@ -70,7 +70,7 @@ impl RibbonBumped {
     }
 }
 
-/// The table and the thresholds of a layer, for looking up.
+/// The table and the thresholds of a layer, for lookups.
 #[derive(Clone, Copy)]
 pub(super) struct Reader<'a, const LAYOUT: u8> {
     shape: Shape,
@@ -88,7 +88,7 @@ pub(super) struct At {
 }
 
 impl At {
-    /// The row and the result that belong there.
+    /// The row and the result, derived from the multiple.
     #[inline(always)]
     fn place(self) -> Place<u64> {
         let (row, result) = equation(self.multiple);
@@ -113,8 +113,8 @@ impl<const LAYOUT: u8> Reader<'_, LAYOUT> {
         }
     }
 
-    /// Whether the hash is contained, or nothing where its layer, which is this one's, bumps it.
-    /// The layer is handed over by who has it at hand anyway.
+    /// Whether the hash is contained; `None` if this layer bumps it. `layer` is the one that this
+    /// reads, passed by callers that hold it anyway.
     #[inline(always)]
     pub(super) fn answer<B: Bits>(&self, bits: B, at: At, layer: &Layer) -> Option<bool> {
         if at.start % BUCKET < threshold(self.thresholds, at.start / BUCKET) {
@@ -146,7 +146,7 @@ impl simd::Op for Below<'_> {
     }
 }
 
-/// The first layer at hand, the others where they are.
+/// The first layer by value, the others by reference.
 #[derive(Clone, Copy)]
 pub(super) struct Layered<'a, const LAYOUT: u8> {
     reader: Reader<'a, LAYOUT>,

@@ -1,31 +1,34 @@
-//! Eight lookups in blocks of chains at once, a key in each lane of a vector; what a block holds
-//! is told in [`tinyset`](crate::TinySet).
+//! Eight lookups in blocks of chains at once, one key in each lane of a vector.
+//! [`tinyset`](crate::TinySet) describes the blocks.
 //!
 //! ```text
 //!  index     ──► rank: chains before the key's, popcount below its bit; chains: all of them
-//!  end marks ──► start: behind the end mark with number `rank`, slots: behind the one with number `chains`
+//!  end marks ──► start: behind the end mark with number `rank`,
+//!                slots: behind the one with number `chains`
 //!
-//!  │ 0 1 0 0 1 1 0 1 …      a number of ones is skipped by halves: are there fewer than that in the first 64 bits, then
-//!           └ start          in the next 32, 16, 8, 4, 2, 1? Both numbers of a key go this way together, as two halves of
-//!                            a lane.
-//!  slots     ──► width of a fingerprint and how many are longer, from a table ──► where those of the chain lie
+//!  │ 0 1 0 0 1 1 0 1 …      a number of ones is skipped by halves: are there fewer than that in
+//!           └ start         the first 64 bits, then in the next 32, 16, 8, 4, 2, 1? Both numbers
+//!                           of a key go this way together, as two halves of a lane.
+//!
+//!  slots     ──► width of a fingerprint and how many are longer, from a table
+//!            ──► where those of the chain lie
 //!  chain     ──► its first four fingerprints, one after the other, compared with the key's
 //! ```
 //!
-//! Chains that are longer, that have slots of two widths, or of which not all lie in the 64 bits
-//! that are read are left to others, to the plain code in the end: less than three members in a
-//! hundred at 1 %, by a test, and fewer absent keys.
+//! Some keys are left to the caller, and in the end to plain code: those whose chain is longer,
+//! has slots of two widths, or does not lie entirely in the 64 bits that are read. They are less
+//! than three members in a hundred at 1 %, by a test, and fewer absent keys.
 
 use crate::bits::low_mask;
 use crate::simd::Bits;
 
 /// Bytes of a block.
 const BLOCK: usize = 64;
-/// Fingerprints of a chain that are looked at.
+/// Fingerprints of a chain that are compared.
 const SLOTS: u64 = 4;
 
-/// Behind the one with number n of four bits, counted from 1, at 16·n + bits; 0 for none, and too
-/// far if there is none.
+/// The position behind the n-th one of four bits, counted from 1, at 16·n + bits; 0 for n = 0, and
+/// too far if there are fewer than n.
 const BEHIND: [u8; 128] = {
     let mut table = [0; 128];
     let mut i = 16;
@@ -43,37 +46,39 @@ const BEHIND: [u8; 128] = {
 
 /// How blocks are cut into slots.
 pub(crate) struct Cut {
-    /// By the number of slots: bits of a fingerprint, and how many of the first have one more.
+    /// By the number of slots: the bits of a fingerprint, and how many of the first ones have one
+    /// more.
     pub(crate) short: [u8; 128],
     pub(crate) longer: [u8; 128],
-    /// Bits between the index and the end marks. A block in which one is set is left to others.
+    /// Bits between the index and the end marks. A block in which one is set is left to the
+    /// caller.
     pub(crate) flags: u32,
 }
 
-/// Where eight keys are looked for.
+/// Where eight keys are looked up.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Eight {
     /// The numbers of their blocks.
     pub(crate) block: [u64; 8],
-    /// What is left of their hashes: six bits say the chain, the others are the remainder.
+    /// What is left of their hashes: six bits choose the chain, the others are the remainder.
     pub(crate) rest: [u64; 8],
 }
 
-/// A bit for each key, the first one's lowest.
+/// A bit for each key, the first one's in the lowest place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Answers {
     pub(crate) found: u8,
-    /// Keys that others must look for; none of them is found.
+    /// Keys that the caller must look up; none of them is found here.
     pub(crate) unsure: u8,
 }
 
 impl Eight {
-    /// Looks for all keys that vectors can, and leaves the others: all of them where there are no
-    /// such vectors.
+    /// Looks up all keys that vectors can, and leaves the others to the caller: all of them where
+    /// the processor lacks such vectors.
     ///
     /// # Panics
     ///
-    /// If there is no such block.
+    /// If a block number is out of bounds.
     #[inline(always)]
     pub(crate) fn look_up<B: Bits>(&self, bits: B, blocks: &[[u8; BLOCK]], cut: &Cut) -> Answers {
         #[cfg(target_arch = "x86_64")]
@@ -108,8 +113,8 @@ impl Eight {
         let first = _mm512_slli_epi64::<6>(block);
         let word = |byte| {
             let at = _mm512_add_epi64(first, byte);
-            // SAFETY: eight bytes from `byte` on, at most 56, of a block that is inside, as was
-            // asserted.
+            // SAFETY: reads eight bytes from `byte` on, at most 56, of a block that was asserted
+            // to be in bounds.
             unsafe { _mm512_i64gather_epi64::<1>(at, blocks.as_ptr().cast()) }
         };
         let rest = load(&self.rest);
@@ -120,7 +125,7 @@ impl Eight {
         let bit = _mm512_sllv_epi64(all(1), chain);
         let present = _mm512_test_epi64_mask(index, bit);
         if present == 0 {
-            // Blocks with few keys, mostly.
+            // Mostly blocks with few keys.
             return Answers {
                 found: 0,
                 unsure: 0,
@@ -138,8 +143,8 @@ impl Eight {
         let rank = _mm512_popcnt_epi64(before);
         let chains = _mm512_popcnt_epi64(index);
 
-        // How many ones are still to be skipped, of both numbers; the bits in which they are, and
-        // how many lie before.
+        // For both numbers: how many ones remain to be skipped, the bits that hold them, and how
+        // many bits lie before.
         let mut left = _mm512_or_si512(rank, _mm512_slli_epi64::<32>(chains));
         let [a, b] = [
             _mm512_shuffle_epi32::<0b10_10_00_00>(low),
@@ -171,7 +176,7 @@ impl Eight {
             marks = _mm512_mask_srlv_epi32(marks, further, marks, by);
             skipped = _mm512_mask_add_epi32(skipped, further, skipped, by);
         }
-        // Where there are too few, the table says so: of more than four left there are.
+        // With more than four ones left to skip there are too few, and the table says so.
         let left = _mm512_min_epu32(left, _mm512_set1_epi32(7));
         let marks = _mm512_and_si512(marks, _mm512_set1_epi32(15));
         let of_four = _mm512_or_si512(marks, _mm512_slli_epi32::<4>(left));
@@ -181,14 +186,15 @@ impl Eight {
         let start = _mm512_and_si512(places, all(low_mask(32)));
         let slots = _mm512_srli_epi64::<32>(places);
 
-        // The chain's end marks, the first lowest, and the number of its last slot from 0.
+        // The chain's end marks, the first in the lowest place, and the number of its last slot
+        // from 0.
         let above = _mm512_cmpge_epu64_mask(start, all(64));
         let marks = _mm512_shrdv_epi64(_mm512_mask_mov_epi64(low, above, high), high, start);
         let zeros = _mm512_andnot_si512(marks, _mm512_sub_epi64(marks, all(1)));
         let last = _mm512_popcnt_epi64(zeros);
         unsure |= _mm512_cmpge_epu64_mask(last, all(SLOTS));
 
-        // Of each lane's eight answers only the first is of its number.
+        // Of each lane's eight lookups only the first is for its number.
         let short = _mm512_and_si512(table(&cut.short, slots), all(31));
         let longer = _mm512_and_si512(table(&cut.longer, slots), all(127));
         let extra = _mm512_cmplt_epu64_mask(start, longer);

@@ -1,9 +1,9 @@
-//! Fields of a few bits, one after the other, compared with the first bits of one number, eight
-//! at a time.
+//! Compares adjacent fields of a few bits with the first bits of one number, eight fields at a
+//! time.
 //!
 //! ```text
-//!  block   │ … │ field 0 │ field 1 │ field 2 │ … │            the first `longer` of them are `width` + 1 bits,
-//!               └ bit `at`                                   the others `width`
+//!  block   │ … │ field 0 │ field 1 │ field 2 │ … │   the first `longer` of them are
+//!               └ bit `at`                           `width` + 1 bits, the others `width`
 //!
 //!  lane i  = the eight bytes from that of field i's first bit on   vpermb, vpermi2b
 //!            moved down by the bits before it                      vpsrlvq
@@ -11,7 +11,7 @@
 //!  answers = a bit per lane: below, equal                          vpcmpuq
 //! ```
 //!
-//! Lanes differ in place and in width, so no run of fields is an exception, up to eight.
+//! Lanes may differ in position and width, so any run of up to eight fields takes the same path.
 
 use crate::bits::low_mask;
 use crate::simd::Bits;
@@ -21,15 +21,15 @@ use crate::simd::Bits;
 pub(crate) struct Fields {
     /// The first bit of the first.
     pub(crate) at: u64,
-    /// Bits of those that are not longer, at most 56.
+    /// The width of the fields that are not longer, at most 56 bits.
     pub(crate) width: u64,
-    /// How many have one bit more: the first ones.
+    /// How many fields have one bit more: the first ones.
     pub(crate) longer: u64,
     /// How many there are.
     pub(crate) len: u64,
 }
 
-/// How fields compare with the number: a bit for each, the first one's lowest.
+/// How the fields compare with the number: a bit for each, the first one's in the lowest place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Compared {
     pub(crate) below: u8,
@@ -40,8 +40,8 @@ impl Fields {
     /// The most that are compared at once.
     pub(crate) const MOST: u64 = 8;
 
-    /// Compares each field with the first bits of a number, as many as it has. Every level
-    /// answers the same.
+    /// Compares each field with as many of the number's first bits as the field has. Every level
+    /// gives the same answer.
     #[inline(always)]
     pub(crate) fn compare<B: Bits, const N: usize>(
         self,
@@ -95,8 +95,7 @@ impl Fields {
             _mm512_min_epu64(lane, longer),
         );
         let at = _mm512_add_epi64(all(self.at), before);
-        // Byte j of a lane comes from j bytes after its first; an index is taken modulo the
-        // block's length.
+        // Byte j of a lane comes from j bytes after its first; indices wrap at the block's length.
         let first = _mm512_shuffle_epi8(
             _mm512_srli_epi64::<3>(at),
             _mm512_broadcast_i32x4(_mm_setr_epi8(

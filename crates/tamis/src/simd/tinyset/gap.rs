@@ -1,42 +1,43 @@
-//! Room for one more field in a block of packed bits: some bits go, the ones behind them close
-//! up, and a gap opens.
+//! Room for one more field in a block of packed bits: some bits are dropped, those behind them
+//! close up, and a gap opens.
 //!
 //! ```text
-//!  before   │ index │ marks │ fields  x  x   x  x │              x: bits that go
-//!  dense    │ index │ marks │ fields      │ 0 … 0 │              pext in each word, then words moved together
+//!  before   │ index │ marks │ fields  x  x   x  x │   x: bits that go
+//!  dense    │ index │ marks │ fields      │ 0 … 0 │   pext in each word, then words moved together
 //!                       └ mark       └ place
-//!  after    │ index │ mar.ks │ fie ▒▒▒▒▒ lds      │              a bit opens at `mark`, the field's bits at `place`
+//!  after    │ index │ mar.ks │ fie ▒▒▒▒▒ lds      │   a bit opens at `mark`,
+//!                                                     the field's bits at `place`
 //! ```
 //!
-//! In vectors a word's neighbours are one shuffle away, and a shift by more than 63 gives 0, so
-//! that no word is an exception: a mask of the bits from a place on is one shift for four words.
+//! In vectors a word's neighbours are one shuffle away, and a shift by more than 63 gives 0, so no
+//! word is a special case: masks of the bits from a position on take one shift for four words.
 
 use crate::simd::Bits;
 
-/// How a block of N bytes is rewritten, whose first N bits are an index.
+/// How to rewrite a block of N bytes whose first N bits are an index.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gap<'a> {
     /// For each word the bits that stay; the index stays whole.
     pub(crate) masks: &'a [u64],
-    /// For each word how many bits of those before it go, at most 63.
+    /// For each word, how many bits before it are dropped, at most 63.
     pub(crate) gone: &'a [u8],
     /// A bit of the index, to be set.
     pub(crate) index: u64,
-    /// Where a bit opens, once the others are gone: after the index, and in the first half of the
-    /// block.
+    /// Where a bit opens, counted after the others are dropped: behind the index, and in the first
+    /// half of the block.
     pub(crate) mark: u64,
     /// That bit: 0 or 1.
     pub(crate) end: u64,
     /// Where the field opens, in the same count; not before `mark`.
     pub(crate) place: u64,
-    /// Its bits: below 63, and no more than went, with that at `mark`.
+    /// Its width: below 63, and together with the bit at `mark` no more than are dropped.
     pub(crate) width: u64,
     /// Its value, of so many bits.
     pub(crate) value: u64,
 }
 
 impl Gap<'_> {
-    /// Rewrites the block. Every level writes the same.
+    /// Rewrites the block. Every level writes the same bits.
     #[inline(always)]
     pub(crate) fn open<B: Bits, const N: usize>(self, bits: B, block: &mut [u8; N]) {
         #[cfg(target_arch = "x86_64")]
@@ -75,7 +76,7 @@ impl Gap<'_> {
         self.fill(block);
     }
 
-    /// The bits of word `j` that stay, closed up, and the new one of the index.
+    /// The bits of word `j` that stay, closed up, and the new bit of the index.
     #[inline(always)]
     fn kept<B: Bits, const N: usize>(&self, bits: B, block: &[u8; N], j: usize) -> u64 {
         let word = u64::from_le_bytes(block.as_chunks::<8>().0[j]);
@@ -93,7 +94,7 @@ impl Gap<'_> {
     /// # Safety
     ///
     /// The processor must have AVX2 and BMI2. (They are not enabled here: only a function without
-    /// can be inlined always, into one that has them.)
+    /// `target_feature` can be `#[inline(always)]`, into one that has it.)
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     unsafe fn open_avx2<B: Bits, const N: usize>(self, bits: B, block: &mut [u8; N]) {
@@ -109,8 +110,8 @@ impl Gap<'_> {
                 _mm_cvtsi64_si128(self.width as i64 + 1),
                 _mm_cvtsi64_si128(63 - self.width as i64),
             );
-            // For each vector its words closed up, but for the bits that come from the next; and
-            // those, of each word for the one before it.
+            // For each vector, its words closed up, without the bits that come from the next word;
+            // and those bits, from each word for the one before it.
             let none = _mm256_setzero_si256();
             let (mut low, mut high) = ([none; 5], [none; 5]);
             for v in 0..N / 32 {
@@ -119,7 +120,7 @@ impl Gap<'_> {
                 let words = _mm256_setr_epi64x(kept(0), kept(1), kept(2), kept(3));
                 let shifts = [gone[j], gone[j + 1], gone[j + 2], gone[j + 3]];
                 let shift = _mm256_cvtepu8_epi64(_mm_cvtsi32_si128(i32::from_le_bytes(shifts)));
-                // Without the mask, the compiler looks for shifts that are too large.
+                // Without the mask, the compiler adds code for shifts that are too large.
                 low[v] = _mm256_srlv_epi64(words, _mm256_and_si256(shift, all(63)));
                 high[v] = _mm256_sllv_epi64(words, _mm256_sub_epi64(all(64), shift));
             }
@@ -144,7 +145,7 @@ impl Gap<'_> {
                     _mm256_add_epi64(rest, by_one),
                     _mm256_sll_epi64(by_more, up),
                 );
-                // What leaves each word at its upper end comes into the one after it.
+                // Bits that leave a word at its upper end enter the one after it.
                 let carry = _mm256_or_si256(
                     _mm256_srli_epi64::<63>(by_one),
                     _mm256_srl_epi64(by_more, down),
@@ -166,8 +167,8 @@ impl Gap<'_> {
         let marks = &mut block.as_chunks_mut::<8>().0[(self.mark / 64) as usize % (N / 8)];
         let with_mark = u64::from_le_bytes(*marks) | self.end << (self.mark % 64);
         *marks = with_mark.to_le_bytes();
-        // Eight bytes, the last of which is the field's, or the first eight. They are seldom of
-        // two vectors, where a load waits until both stores are in the cache.
+        // Eight bytes that end with the field's last, or the first eight. They seldom span two
+        // vectors, where a load would wait until both stores are in the cache.
         let at = self.place + 1;
         let end = (at + self.width + 7) & !7;
         let end = if N == 32 { end.max(64) } else { end };

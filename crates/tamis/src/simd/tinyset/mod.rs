@@ -1,4 +1,4 @@
-//! Kernels of TinySet's blocks: comparing fields, making room for one, and eight chains at once.
+//! Kernels for TinySet's blocks: comparing fields, making room for one, and eight chains at once.
 
 mod chains;
 mod fields;
