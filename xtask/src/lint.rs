@@ -7,6 +7,7 @@ use crate::{Failure, cargo, instructions, root, run, tables};
 
 pub(crate) fn all() -> Result<(), Failure> {
     cargo_lints()?;
+    features()?;
     unsafe_stays_in_its_rooms()?;
     comments_are_narrow()?;
     figures_have_commands()?;
@@ -31,6 +32,27 @@ fn cargo_lints() -> Result<(), Failure> {
         "--document-private-items",
     ];
     run(cargo().args(doc).env("RUSTDOCFLAGS", "-D warnings"))
+}
+
+/// The library's families, each a feature that stands alone.
+pub(crate) const FAMILIES: [&str; 11] = [
+    "bloom", "tinyset", "chained", "cuckoo", "exact", "growing", "window", "coded", "peel",
+    "perfect", "ribbon",
+];
+
+fn features() -> Result<(), Failure> {
+    for features in FAMILIES.into_iter().chain(["registry,serde"]) {
+        let check = ["check", "--package", "tamis", "--no-default-features"];
+        // A directory of its own, so that other flags do not cost the rest a compilation.
+        let target = ["--target-dir", "target/features"];
+        let mut command = cargo();
+        command
+            .args(check)
+            .args(target)
+            .args(["--features", features]);
+        run(command.env("RUSTFLAGS", "-D warnings"))?;
+    }
+    Ok(())
 }
 
 /// The library's two rooms for `unsafe`.

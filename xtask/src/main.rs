@@ -1,6 +1,7 @@
 //! `cargo xtask …`: what a shell script would otherwise do.
 
 mod browser;
+mod compile_time;
 mod instructions;
 mod lint;
 mod python;
@@ -16,6 +17,7 @@ cargo xtask quick          the tests that find most mistakes soonest: two minute
 cargo xtask browser        look at the page of `tamis report` in a browser (part of `test`)
 cargo xtask lint           formatting, clippy, documentation, house rules
 cargo xtask tables         regenerate docs/KINDS.md and the README's chart (measures; takes minutes)
+cargo xtask compile-time   tell what a user of one family, or of all, waits for
 cargo xtask instructions   regenerate docs/INSTRUCTIONS.md (counts with valgrind; takes minutes)
 ";
 
@@ -30,6 +32,7 @@ fn main() -> ExitCode {
         Some("browser") => browser::check(),
         Some("lint") => lint::all(),
         Some("tables") => tables::regenerate(),
+        Some("compile-time") => compile_time::measure(),
         Some("instructions") => instructions::regenerate(),
         Some("help" | "--help" | "-h") => {
             print!("{HELP}");
