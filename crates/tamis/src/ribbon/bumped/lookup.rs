@@ -20,13 +20,8 @@ impl Layer {
     /// Its reader; the layout must be the layer's.
     #[inline(always)]
     pub(super) fn reader<const LAYOUT: u8>(&self) -> Reader<'_, LAYOUT> {
-        let mut shape = self.shape;
-        if LAYOUT == FULL {
-            // Known already, but not to the compiler.
-            (shape.columns, shape.short) = (COLUMNS as u32, 0);
-        }
         Reader {
-            shape,
+            shape: self.shape,
             starts: self.starts,
             words: &self.words,
             thresholds: &self.thresholds,
@@ -102,6 +97,16 @@ impl At {
 }
 
 impl<const LAYOUT: u8> Reader<'_, LAYOUT> {
+    /// The shape, with what the compiler can know of it wherever it is used.
+    #[inline(always)]
+    fn shape(&self) -> Shape {
+        let mut shape = self.shape;
+        if LAYOUT == FULL {
+            (shape.columns, shape.short) = (COLUMNS as u32, 0);
+        }
+        shape
+    }
+
     /// The start of a hash's multiple, and where its words lie: this filter's geometry.
     #[inline(always)]
     pub(super) fn at(&self, multiple: u64) -> At {
@@ -109,7 +114,7 @@ impl<const LAYOUT: u8> Reader<'_, LAYOUT> {
         At {
             multiple,
             start,
-            first: self.shape.offset(start / BLOCK) as usize,
+            first: self.shape().offset(start / BLOCK) as usize,
         }
     }
 
@@ -120,7 +125,7 @@ impl<const LAYOUT: u8> Reader<'_, LAYOUT> {
         if at.start % BUCKET < threshold(self.thresholds, at.start / BUCKET) {
             return None;
         }
-        let (shape, words, place) = (&self.shape, self.words, at.place());
+        let (shape, words, place) = (self.shape(), self.words, at.place());
         let agrees = if LAYOUT == WIDE {
             shape.agrees_before_the_end::<_, B, true>(bits, words, place)
         } else {
@@ -169,7 +174,7 @@ impl<const LAYOUT: u8> Ring for Layered<'_, LAYOUT> {
 
     #[inline(always)]
     fn prefetch(self, at: At) {
-        self.reader.shape.prefetch(self.reader.words, at.first);
+        self.reader.shape().prefetch(self.reader.words, at.first);
     }
 
     #[inline(always)]
