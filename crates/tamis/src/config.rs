@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::{BuildError, BuildErrorKind};
 use crate::filter::Kind;
+use crate::kinds::KindInfo;
 use crate::math;
+use crate::option::Opt;
 
 /// A parameter that a kind takes beside capacity and rate.
 #[derive(Clone, Copy, Debug)]
@@ -145,12 +147,18 @@ impl Config {
         self
     }
 
-    /// Sets one of the kind's own parameters.
+    /// Sets one of the kind's own parameters by name, as [`with`](Config::with) does by constant.
     #[must_use]
     pub fn set(mut self, name: &str, value: impl fmt::Display) -> Config {
         self.params.retain(|(known, _)| known != name);
         self.params.push((name.to_string(), value.to_string()));
         self
+    }
+
+    /// Sets one of the kind's own parameters by its constant in [`option`](crate::option).
+    #[must_use]
+    pub fn with<T: fmt::Display>(self, option: Opt<T>, value: T) -> Config {
+        self.set(option.name, value)
     }
 
     /// Sets how many threads a builder may use, as far as its kind can; 1 where nothing is said.
@@ -208,27 +216,31 @@ impl Config {
     /// configuration is for this kind, and it knows every parameter. Returns the number of keys
     /// to size for and the rate.
     pub(crate) fn check<F: Kind>(&self, hashes: &[u64]) -> Result<(u64, f64), BuildError> {
-        self.check_for::<F>(hashes.len() as u64)
+        self.check_for(F::INFO, hashes.len() as u64)
     }
 
     /// As [`check`](Self::check), for so many hashes.
-    pub(crate) fn check_for<F: Kind>(&self, hashes: u64) -> Result<(u64, f64), BuildError> {
+    pub(crate) fn check_for(
+        &self,
+        kind: &'static KindInfo,
+        hashes: u64,
+    ) -> Result<(u64, f64), BuildError> {
         if let Some(named) = &self.kind
-            && named != F::INFO.name
+            && named != kind.name
         {
             return Err(BuildErrorKind::OtherKind {
                 named: named.clone(),
-                built: F::INFO.name,
+                built: kind.name,
             }
             .into());
         }
         for (name, _) in &self.params {
-            if !F::PARAMS.iter().any(|p| p.name == name) {
+            if !kind.params.iter().any(|p| p.name == name) {
                 let names: Vec<_> = ["capacity", "fpr"]
                     .into_iter()
-                    .chain(F::PARAMS.iter().map(|p| p.name))
+                    .chain(kind.params.iter().map(|p| p.name))
                     .collect();
-                let (kind, name, known) = (F::INFO.name, name.clone(), names.join(", "));
+                let (kind, name, known) = (kind.name, name.clone(), names.join(", "));
                 return Err(BuildErrorKind::UnknownParameter { kind, name, known }.into());
             }
         }

@@ -86,6 +86,7 @@ mod keyed;
 mod kinds;
 mod lookup;
 pub mod math;
+pub mod option;
 mod packed;
 #[cfg(feature = "peel")]
 pub mod peel;

@@ -60,6 +60,7 @@ use crate::error::{BuildError, BuildErrorKind, DecodeError, Full, MergeError};
 use crate::filter::{Filter, Halve, Insert, Kind, Merge};
 use crate::format::{Decoder, Encoder};
 use crate::lookup::{self, Batch, NEAR, Ring};
+use crate::option;
 use crate::simd::Bits;
 use crate::{math, simd};
 
@@ -267,14 +268,14 @@ impl Halve for Blocked {
 impl Kind for Blocked {
     const ABOUT: &'static str = "the smallest Bloom filter that reads one cache line";
     const PARAMS: &'static [Param] = &[Param {
-        name: "k",
+        name: option::K.name,
         about: "bits that a key sets, 1 to 24; default: the smallest filter for the rate",
     }];
 
     fn build(config: &Config, hashes: &mut [u64]) -> Result<Blocked, BuildError> {
         let (keys, _) = config.check::<Blocked>(hashes)?;
         let expected = "a whole number from 1 to 24";
-        let given = match config.param::<u32>("k", expected)? {
+        let given = match config.param::<u32>(option::K.name, expected)? {
             Some(k) if !(1..=MOST_K).contains(&k) => {
                 return Err(BuildError::parameter("k", k, expected));
             }

@@ -77,6 +77,7 @@ use crate::config::{Config, Param};
 use crate::error::{BuildError, BuildErrorKind, DecodeError, Full, MergeError};
 use crate::filter::{Filter, Insert, Kind, Merge};
 use crate::format::{Decoder, Encoder};
+use crate::option;
 use crate::{math, simd};
 
 /// A Bloom filter whose `k` bits lie in `g` words: `g` reads a lookup. Insert, merge.
@@ -283,15 +284,15 @@ impl Kind for BloomG {
     const ABOUT: &'static str = "a Bloom filter that reads g words, not k: one or two";
     const PARAMS: &'static [Param] = &[
         Param {
-            name: "g",
+            name: option::G.name,
             about: "words that a key's bits lie in, 1 to 32; default 2",
         },
         Param {
-            name: "k",
+            name: option::K.name,
             about: "bits that a key sets, g to 32; default: the smallest filter for the rate",
         },
         Param {
-            name: "word_bits",
+            name: option::WORD_BITS.name,
             about: "bits of a word: 64, 256 or 512; default 64",
         },
     ];

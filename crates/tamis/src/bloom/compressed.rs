@@ -68,6 +68,7 @@ use crate::filter::{Filter, Insert, Kind, Merge};
 use crate::format::{Decoder, Encoder};
 use crate::lookup::Batch;
 use crate::math;
+use crate::option;
 
 /// A Bloom filter whose file is coded to its entropy: few probes, much memory, little to send.
 /// Insert, merge, deltas.
@@ -456,7 +457,7 @@ impl Merge for Compressed {
 impl Kind for Compressed {
     const ABOUT: &'static str = "a small file and much memory: for filters that travel";
     const PARAMS: &'static [Param] = &[Param {
-        name: "k",
+        name: option::K.name,
         about: "bits that a key sets, 1 to 64: fewer make the file smaller and the memory larger; default: 2",
     }];
 
@@ -464,7 +465,7 @@ impl Kind for Compressed {
         let (keys, fpr) = config.check::<Compressed>(hashes)?;
         let keys = keys.max(1);
         let expected = "a whole number from 1 to 64";
-        let k = config.param::<u32>("k", expected)?.unwrap_or(2);
+        let k = config.param::<u32>(option::K.name, expected)?.unwrap_or(2);
         if !(1..=MOST_K).contains(&k) {
             return Err(BuildError::parameter("k", k, expected));
         }

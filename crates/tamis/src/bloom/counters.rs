@@ -20,6 +20,7 @@ use crate::config::{Config, Param};
 use crate::error::{BuildError, DecodeError, MergeError, NoMemory};
 use crate::format::{Decoder, Encoder};
 use crate::lookup::{self, Batch, Round};
+use crate::option;
 use crate::packed::{Packed, View};
 
 /// An array of counters, and how many of them a key has.
@@ -71,7 +72,7 @@ impl Round for Used<'_> {
 }
 
 pub(super) const K: Param = Param {
-    name: "k",
+    name: option::K.name,
     about: "counters that a key has, 1 to 64; default: the smallest filter for the rate",
 };
 
@@ -96,7 +97,7 @@ impl Counters {
     ) -> Result<Counters, BuildError> {
         let (len, k) = shape(config, keys, fpr, "counters")?;
         let expected = format!("a whole number from {} to {}", widths.start(), widths.end());
-        let width = match config.param::<u32>("counter_bits", &expected)? {
+        let width = match config.param::<u32>(option::COUNTER_BITS.name, &expected)? {
             Some(width) if !widths.contains(&u64::from(width)) => {
                 return Err(BuildError::parameter("counter_bits", width, expected));
             }

@@ -116,6 +116,7 @@ use crate::filter::{Count, Filter, Insert, Kind, Merge, Remove};
 use crate::format::{Decoder, Encoder};
 use crate::kinds::Declared;
 use crate::lookup::Batch;
+use crate::option;
 
 /// Which of a key's counters an insertion increases: [`Every`] or [`Least`]. Sealed.
 pub trait Rule: Copy + Debug + Send + Sync + sealed::Sealed + 'static {
@@ -151,7 +152,7 @@ impl Rule for Every {
     const PARAMS: &'static [Param] = &[
         K,
         Param {
-            name: "counter_bits",
+            name: option::COUNTER_BITS.name,
             about: "bits of a counter, 2 to 32; default: 4",
         },
     ];
@@ -165,7 +166,7 @@ impl Rule for Least {
     const PARAMS: &'static [Param] = &[
         K,
         Param {
-            name: "counter_bits",
+            name: option::COUNTER_BITS.name,
             about: "bits of a counter, 2 to 32; default: 8",
         },
     ];

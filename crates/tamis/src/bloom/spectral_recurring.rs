@@ -43,6 +43,7 @@ use crate::error::{BuildError, DecodeError, Full};
 use crate::filter::{Filter, Insert, Kind, Remove};
 use crate::format::{Decoder, Encoder};
 use crate::lookup::Batch;
+use crate::option;
 
 /// The spectral Bloom filter with recurring minimum: insert, remove, estimate. Estimates may be
 /// too low.
@@ -196,7 +197,7 @@ impl Kind for SpectralRecurring {
     const PARAMS: &'static [Param] = &[
         K,
         Param {
-            name: "counter_bits",
+            name: option::COUNTER_BITS.name,
             about: "bits of a counter, 8 to 32; default: 8",
         },
     ];

@@ -54,6 +54,7 @@ use crate::filter::{Filter, Insert, Kind, Merge};
 use crate::format::{Decoder, Encoder};
 use crate::lookup::{self, Batch, Round};
 use crate::math;
+use crate::option;
 use crate::simd::{self, TableMut};
 
 /// The classic Bloom filter: `k` bits anywhere in an array of `m`. Insert, merge, size estimate.
@@ -79,7 +80,7 @@ pub(super) const MOST_K: u32 = 64;
 pub(super) const MOST_BITS: u64 = 1 << 63;
 
 pub(super) const K: Param = Param {
-    name: "k",
+    name: option::K.name,
     about: "bits that a key sets, 1 to 64; default: the smallest filter for the rate",
 };
 
@@ -93,7 +94,7 @@ pub(super) fn shape(
 ) -> Result<(u64, u32), BuildError> {
     let keys = keys.max(1);
     let expected = "a whole number from 1 to 64";
-    let size = match config.param::<u32>("k", expected)? {
+    let size = match config.param::<u32>(option::K.name, expected)? {
         Some(k) if !(1..=MOST_K).contains(&k) => {
             return Err(BuildError::parameter("k", k, expected));
         }

@@ -65,6 +65,7 @@ use crate::filter::{Filter, Insert, Kind, Merge, Remove};
 use crate::format::{Decoder, Encoder};
 use crate::lookup::{Batch, Round};
 use crate::math;
+use crate::option;
 use crate::packed::{Packed, View};
 
 /// A variable-increment counting Bloom filter: insert, remove, merge, in two thirds of
@@ -365,15 +366,15 @@ impl Kind for VariableIncrement {
         "keys come and go, and filters are added up, in two thirds of `counting`";
     const PARAMS: &'static [Param] = &[
         Param {
-            name: "k",
+            name: option::K.name,
             about: "counters that a key adds to, 1 to 64; default: the smallest filter for the rate",
         },
         Param {
-            name: "steps",
+            name: option::STEPS.name,
             about: "different amounts that a key may add, 2, 4, 8 or 16; default: 4",
         },
         Param {
-            name: "counter_bits",
+            name: option::COUNTER_BITS.name,
             about: "bits of a counter, log2(steps) + 2 to 12; default: log2(steps) + 4, or enough not to saturate",
         },
     ];
@@ -382,14 +383,14 @@ impl Kind for VariableIncrement {
         let (keys, fpr) = config.check::<VariableIncrement>(hashes)?;
         let keys = keys.max(1);
         let expected = "2, 4, 8 or 16";
-        let steps = config.param::<u64>("steps", expected)?;
+        let steps = config.param::<u64>(option::STEPS.name, expected)?;
         let steps = steps.unwrap_or(DEFAULT_STEPS);
         if !STEPS.contains(&steps) || !steps.is_power_of_two() {
             return Err(BuildError::parameter("steps", steps, expected));
         }
         let expected = "a whole number from 1 to 64";
         let best = || math::vi_counting_size(fpr, steps as u32).map(|(_, k)| k);
-        let k = match config.param::<u32>("k", expected)? {
+        let k = match config.param::<u32>(option::K.name, expected)? {
             Some(k) if !(1..=MOST_K).contains(&k) => {
                 return Err(BuildError::parameter("k", k, expected));
             }
@@ -408,7 +409,7 @@ impl Kind for VariableIncrement {
         }
         let widths = widths(steps);
         let expected = format!("a whole number from {} to {}", widths.start(), widths.end());
-        let width = match config.param::<u32>("counter_bits", &expected)? {
+        let width = match config.param::<u32>(option::COUNTER_BITS.name, &expected)? {
             Some(width) if !widths.contains(&u64::from(width)) => {
                 return Err(BuildError::parameter("counter_bits", width, expected));
             }

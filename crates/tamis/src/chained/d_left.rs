@@ -68,6 +68,7 @@ use crate::error::{
 use crate::filter::{Count, Filter, Insert, Kind, Merge, Remove};
 use crate::format::{Decoder, Encoder};
 use crate::math;
+use crate::option;
 use crate::packed::Packed;
 
 /// A d-left counting Bloom filter: insert, remove, count, merge, and no key is ever moved.
@@ -404,7 +405,7 @@ impl Kind for DLeft {
     const ABOUT: &'static str =
         "remove keys and count copies; an insertion never moves another key";
     const PARAMS: &'static [Param] = &[Param {
-        name: "bits",
+        name: option::BITS.name,
         about: "bits of a remainder, 4 to 32; default: the fewest for the rate",
     }];
 

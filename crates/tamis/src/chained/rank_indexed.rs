@@ -70,6 +70,7 @@ use crate::error::{
 };
 use crate::filter::{Count, Filter, Insert, Kind, Merge, Remove};
 use crate::format::{Decoder, Encoder};
+use crate::option;
 use crate::{math, simd};
 
 /// Rank-indexed hashing: insert, remove, count, merge.
@@ -643,7 +644,7 @@ impl Kind for RankIndexed {
     const ABOUT: &'static str =
         "keys come and go, seldom; little space, and chains found by counting ones";
     const PARAMS: &'static [Param] = &[Param {
-        name: "bits",
+        name: option::BITS.name,
         about: "bits of a fingerprint, 1 to 32; default: the fewest for the rate",
     }];
 

@@ -75,6 +75,7 @@ use crate::config::{Config, Param};
 use crate::error::{BuildError, DecodeError, Full, FullKind, MergeError, MergeErrorKind, NoMemory};
 use crate::filter::{Filter, Kind, Merge};
 use crate::format::{Decoder, Encoder};
+use crate::option;
 use crate::packed::Packed;
 
 /// A static filter of any rate, near the lower bound, whose parts can be merged and listed.
@@ -491,14 +492,14 @@ impl<A: Iterator<Item = u64>, B: Iterator<Item = u64>> Iterator for Union<A, B> 
 impl Kind for Golomb {
     const ABOUT: &'static str = "sets that travel: any rate, small, merged and listed without keys";
     const PARAMS: &'static [Param] = &[Param {
-        name: "chunk",
+        name: option::CHUNK.name,
         about: "keys between entries of the index, 8 (faster) to 4096 (smaller); default 128",
     }];
 
     fn build(config: &Config, hashes: &mut [u64]) -> Result<Golomb, BuildError> {
         config.check::<Golomb>(hashes)?;
         let expected = format!("a whole number from {} to {}", CHUNK.start(), CHUNK.end());
-        let chunk = config.param::<u64>("chunk", &expected)?;
+        let chunk = config.param::<u64>(option::CHUNK.name, &expected)?;
         let chunk = chunk.unwrap_or(DEFAULT_CHUNK);
         if !CHUNK.contains(&chunk) {
             return Err(BuildError::parameter("chunk", chunk, expected));

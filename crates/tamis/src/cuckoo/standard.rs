@@ -69,6 +69,7 @@ use crate::filter::{Count, Filter, Insert, Kind, Merge, Remove};
 use crate::format::{Decoder, Encoder};
 use crate::lookup::{self, Batch, Ring};
 use crate::math;
+use crate::option;
 use crate::packed::{Packed, View};
 use crate::simd::Bits;
 
@@ -483,7 +484,7 @@ impl Merge for Cuckoo {
 impl Kind for Cuckoo {
     const ABOUT: &'static str = "remove keys and count copies; below 0.4 % smaller than Bloom";
     const PARAMS: &'static [Param] = &[Param {
-        name: "bits",
+        name: option::BITS.name,
         about: "bits of a fingerprint, 4 to 32; default: the fewest for the rate",
     }];
 

@@ -60,6 +60,7 @@ use crate::error::{BuildError, BuildErrorKind, DecodeError, Full, FullKind};
 use crate::filter::{Filter, Insert, Kind};
 use crate::format::{Decoder, Encoder};
 use crate::math;
+use crate::option;
 use crate::packed::Packed;
 
 /// A table of signatures by open addressing: insert, and the probability that a key was omitted.
@@ -259,7 +260,7 @@ impl Kind for HashCompaction {
     const ABOUT: &'static str =
         "states seen by a search, with the probability that one was omitted";
     const PARAMS: &'static [Param] = &[Param {
-        name: "bits",
+        name: option::BITS.name,
         about: "bits of a signature, 2 to 32; default: the fewest for the rate",
     }];
 

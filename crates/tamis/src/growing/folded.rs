@@ -82,6 +82,7 @@ use crate::config::{Config, Param};
 use crate::error::{BuildError, BuildErrorKind, DecodeError, Full, FullKind};
 use crate::filter::{Filter, Insert, Kind};
 use crate::format::{Decoder, Encoder};
+use crate::option;
 use crate::{math, simd};
 
 /// A Bloom filter that folds pairs of filters into levels as it fills, up to a set number.
@@ -300,11 +301,11 @@ impl Kind for Folded {
         "the fuzzy fold with its bits counted: growth in halving steps, up to a limit";
     const PARAMS: &'static [Param] = &[
         Param {
-            name: "folds",
+            name: option::FOLDS.name,
             about: "the most folds, 0 to 16; fewer where a level would have less than 4096 bits; default: 3",
         },
         Param {
-            name: "k",
+            name: option::K.name,
             about: "bits that a key sets, 1 to 64; default: the smallest filter for the rate",
         },
     ];
@@ -312,12 +313,14 @@ impl Kind for Folded {
     fn build(config: &Config, hashes: &mut [u64]) -> Result<Folded, BuildError> {
         let (keys, fpr) = config.check::<Folded>(hashes)?;
         let expected = "a whole number from 0 to 16";
-        let folds = config.param::<u32>("folds", expected)?.unwrap_or(3);
+        let folds = config
+            .param::<u32>(option::FOLDS.name, expected)?
+            .unwrap_or(3);
         if folds > MOST_FOLDS {
             return Err(BuildError::parameter("folds", folds, expected));
         }
         let expected = "a whole number from 1 to 64";
-        let k = config.param::<u32>("k", expected)?;
+        let k = config.param::<u32>(option::K.name, expected)?;
         if let Some(k) = k.filter(|k| !(1..=MOST_K).contains(k)) {
             return Err(BuildError::parameter("k", k, expected));
         }

@@ -98,6 +98,7 @@ use crate::format::{Decoder, Encoder};
 use crate::kinds::Declared;
 use crate::lookup::{Batch, Calls, Passes};
 use crate::math::{self, ScalableSchedule};
+use crate::option;
 
 /// A list of Bloom filters that grows with its keys and keeps its promised rate. Insert, merge.
 ///
@@ -507,15 +508,15 @@ impl Kind for Scalable {
     const ABOUT: &'static str = "grows with its keys: for when their number is not known";
     const PARAMS: &'static [Param] = &[
         Param {
-            name: "growth",
+            name: option::GROWTH.name,
             about: "how many times the keys of a slice the next one has, 2 to 8; default: 2",
         },
         Param {
-            name: "ratio",
+            name: option::RATIO.name,
             about: "error of a slice over that of the one before, 0.5 to 0.95, or `square` for shares of 1/i²; default: 0.85",
         },
         Param {
-            name: "slice",
+            name: option::SLICE.name,
             about: "what a slice is: `bloom`, or `bloom_g`, of which a lookup reads two lines at most; default: bloom",
         },
     ];
@@ -524,12 +525,17 @@ impl Kind for Scalable {
     fn build(config: &Config, hashes: &mut [u64]) -> Result<Scalable, BuildError> {
         let (keys, fpr) = config.check::<Scalable>(hashes)?;
         let expected = "a whole number from 2 to 8";
-        let growth = config.param::<u64>("growth", expected)?.unwrap_or(2);
+        let growth = config
+            .param::<u64>(option::GROWTH.name, expected)?
+            .unwrap_or(2);
         if !(2..=MOST_GROWTH).contains(&growth) {
             return Err(BuildError::parameter("growth", growth, expected));
         }
         let expected = "a number from 0.5 to 0.95, or `square`";
-        let ratio = match config.param::<String>("ratio", expected)?.as_deref() {
+        let ratio = match config
+            .param::<String>(option::RATIO.name, expected)?
+            .as_deref()
+        {
             None => 0.85,
             Some("square") => 0.0,
             Some(text) => text
@@ -539,7 +545,10 @@ impl Kind for Scalable {
                 .ok_or_else(|| BuildError::parameter("ratio", text, expected))?,
         };
         let expected = "`bloom` or `bloom_g`";
-        let layout = match config.param::<String>("slice", expected)?.as_deref() {
+        let layout = match config
+            .param::<String>(option::SLICE.name, expected)?
+            .as_deref()
+        {
             None | Some("bloom") => Layout::Bloom,
             Some("bloom_g") => Layout::BloomG,
             Some(text) => return Err(BuildError::parameter("slice", text, expected)),

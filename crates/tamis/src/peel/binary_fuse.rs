@@ -86,6 +86,7 @@ use crate::format::{Decoder, Encoder};
 use crate::kinds::Declared;
 use crate::lookup::{self, Batch, EIGHT, Ring};
 use crate::math;
+use crate::option;
 use crate::simd::{self, Bits, Run, Segments, Table, places};
 use solve::MOST_KEYS;
 
@@ -398,11 +399,11 @@ where
     };
     const PARAMS: &'static [Param] = &[
         Param {
-            name: "arity",
+            name: option::ARITY.name,
             about: "slots read by a lookup: 3 (default, faster) or 4 (4 % smaller)",
         },
         Param {
-            name: "shards",
+            name: option::SHARDS.name,
             about: "tables, 1 to 65536, that are built apart; default: one up to 8 million keys",
         },
     ];

@@ -75,6 +75,7 @@ use crate::config::{Config, Param, Tally};
 use crate::error::{BuildError, BuildErrorKind, DecodeError, NoMemory};
 use crate::filter::{Filter, Kind, Map};
 use crate::format::{Decoder, Encoder};
+use crate::option;
 use crate::peel::binary_fuse::{Shape, fingerprint};
 use crate::peel::peeler::{self, MOST_SLOTS, Order, STEPS};
 use crate::{math, simd};
@@ -394,7 +395,7 @@ impl Kind for Bloomier {
     const ABOUT: &'static str =
         "a fixed set at any rate, or a fixed map from keys to values of up to 64 bits";
     const PARAMS: &'static [Param] = &[Param {
-        name: "bits",
+        name: option::BITS.name,
         about: "bits of a fingerprint, 1 to 32; default: what the rate needs; 0 for maps that are asked for members only",
     }];
 

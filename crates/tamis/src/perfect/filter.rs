@@ -54,6 +54,7 @@ use crate::format::{Decoder, Encoder};
 use crate::key::Key;
 use crate::keyed::Keyed;
 use crate::lookup::{Batch, NEAR, Round};
+use crate::option;
 use crate::packed::{Packed, View};
 use crate::perfect::function::{self, Function};
 
@@ -109,12 +110,12 @@ impl Plan {
         let bits = config.bits::<Perfect>(BITS, needed, least)?;
         let most = MOST_ENTRY - bits;
         let expected = format!("a whole number up to {most}");
-        let value_bits = config.param::<u32>("value_bits", &expected)?;
+        let value_bits = config.param::<u32>(option::VALUE_BITS.name, &expected)?;
         if let Some(bits) = value_bits.filter(|&bits| bits > most) {
             return Err(BuildError::parameter("value_bits", bits, expected));
         }
         let expected = format!("a number from {} to {}", BUCKET.start(), BUCKET.end());
-        let bucket = config.param::<f64>("bucket", &expected)?;
+        let bucket = config.param::<f64>(option::BUCKET.name, &expected)?;
         let bucket = bucket.unwrap_or(DEFAULT_BUCKET);
         if !BUCKET.contains(&bucket) {
             return Err(BuildError::parameter("bucket", bucket, expected));
@@ -414,15 +415,15 @@ impl Kind for Perfect {
         "a fixed set whose keys have numbers, and values that can be changed";
     const PARAMS: &'static [Param] = &[
         Param {
-            name: "bits",
+            name: option::BITS.name,
             about: "bits of a fingerprint, 2 to 32; default: the fewest for the rate",
         },
         Param {
-            name: "value_bits",
+            name: option::VALUE_BITS.name,
             about: "bits of a value, up to 57 with the fingerprint; default: none, or what the values need",
         },
         Param {
-            name: "bucket",
+            name: option::BUCKET.name,
             about: "keys for each pilot, 2 (built faster) to 4 (smaller); default 3, above it lookups are slower",
         },
     ];

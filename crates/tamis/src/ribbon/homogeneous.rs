@@ -62,6 +62,7 @@ use crate::format::{Decoder, Encoder};
 use crate::kinds::Declared;
 use crate::lookup::{self, Batch};
 use crate::math;
+use crate::option;
 use crate::ribbon::sharded::{self, Sharded};
 use crate::ribbon::solve::{Part, Set, solve_shards};
 use crate::ribbon::{BLOCK, Band, Failure, Rate, Row, Shape, in_order, width};
@@ -284,7 +285,7 @@ impl Kind for RibbonHomogeneous {
     const ABOUT: &'static str =
         "a fixed set at any rate, 5 % above the lower bound; building never fails";
     const PARAMS: &'static [Param] = &[Param {
-        name: "width",
+        name: option::WIDTH.name,
         about: "slots in a row that a key may name: 128 (default, 5 % smaller) or 64 (faster)",
     }];
 

@@ -54,6 +54,7 @@ use crate::format::{Decoder, Encoder};
 use crate::kinds::Declared;
 use crate::lookup::{self, Batch};
 use crate::math;
+use crate::option;
 use crate::ribbon::sharded::{self, Sharded};
 use crate::ribbon::solve::{Part, Set, solve_shards};
 use crate::ribbon::{Band, Failure, Placed, Rate, Row, Shape, in_order, width};
@@ -229,7 +230,7 @@ impl Filter for Ribbon {
 impl Kind for Ribbon {
     const ABOUT: &'static str = "a fixed set at any rate, 5 % above the lower bound";
     const PARAMS: &'static [Param] = &[Param {
-        name: "width",
+        name: option::WIDTH.name,
         about: "slots in a row that a key may name: 128 (default, 4 % smaller) or 64 (faster)",
     }];
 

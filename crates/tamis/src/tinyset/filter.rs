@@ -113,6 +113,7 @@ use crate::format::{Decoder, Encoder};
 use crate::kinds::Declared;
 use crate::lookup::{self, Batch, EIGHT, Fill, NEAR, Ring};
 use crate::math;
+use crate::option;
 use crate::simd::{self, Bits, Op};
 
 /// A TinySet; see [`TinySet`] and [`TinySetRemovable`]. Insert, count, merge; remove where
@@ -653,11 +654,11 @@ where
     };
     const PARAMS: &'static [Param] = &[
         Param {
-            name: "block",
+            name: option::BLOCK.name,
             about: "bytes of a block: 32, 64 or 128; default 64, a cache line",
         },
         Param {
-            name: "chains",
+            name: option::CHAINS.name,
             about: "chains of a block, from a quarter to twice its bytes, 128 at most; default: its bytes, which alone has the short cuts",
         },
     ];
@@ -665,13 +666,17 @@ where
     fn build(config: &Config, hashes: &mut [u64]) -> Result<Self, BuildError> {
         let (keys, _) = config.check::<Self>(hashes)?;
         let expected = "32, 64 or 128";
-        let block = config.param::<u32>("block", expected)?.unwrap_or(64);
+        let block = config
+            .param::<u32>(option::BLOCK.name, expected)?
+            .unwrap_or(64);
         if ![32, 64, 128].contains(&block) {
             return Err(BuildError::parameter("block", block, expected));
         }
         let range = chains_of(block);
         let expected = format!("a whole number from {} to {}", range.start(), range.end());
-        let chains = config.param::<u32>("chains", &expected)?.unwrap_or(block);
+        let chains = config
+            .param::<u32>(option::CHAINS.name, &expected)?
+            .unwrap_or(block);
         if !range.contains(&chains) {
             return Err(BuildError::parameter("chains", chains, expected));
         }

@@ -70,6 +70,7 @@ use crate::error::{BuildError, BuildErrorKind, DecodeError, Full};
 use crate::filter::{Filter, Insert, Kind};
 use crate::format::{Decoder, Encoder};
 use crate::kinds::Declared;
+use crate::option;
 use crate::{math, simd};
 
 /// The keys of the last n insertions, forgotten within a small slack. Insert, forget by age.
@@ -307,11 +308,11 @@ impl Kind for AgePartitioned {
     const ABOUT: &'static str = "the last n insertions, forgotten soon after";
     const PARAMS: &'static [Param] = &[
         Param {
-            name: "k",
+            name: option::K.name,
             about: "bits that a key sets, 1 to 64; default: the smallest filter for the rate",
         },
         Param {
-            name: "l",
+            name: option::L.name,
             about: "generations of the window, 1 to 1024; default: the most that the rate allows",
         },
     ];

@@ -77,6 +77,7 @@ use crate::error::{BuildError, BuildErrorKind, DecodeError, Full, FullKind};
 use crate::filter::{Filter, Insert, Kind};
 use crate::format::{Decoder, Encoder};
 use crate::math;
+use crate::option;
 use crate::packed::Packed;
 
 /// The keys of the last n insertions, or of the last seconds. Insert, forget by age.
@@ -392,11 +393,11 @@ impl Kind for Sliding {
     const ABOUT: &'static str = "seen lately: the last n insertions, or those of the last seconds";
     const PARAMS: &'static [Param] = &[
         Param {
-            name: "generations",
+            name: option::GENERATIONS.name,
             about: "parts of the window, 1 to 15; default 4: keys leave within a quarter of a window",
         },
         Param {
-            name: "seconds",
+            name: option::SECONDS.name,
             about: "a window of time, 1 to 2^32, which the caller's clock moves; default: the last insertions",
         },
     ];

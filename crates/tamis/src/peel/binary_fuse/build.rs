@@ -31,7 +31,7 @@ pub(super) fn parameters<F: Fingerprint>(
 where
     BinaryFuse<F>: Kind,
 {
-    let (_, fpr) = config.check_for::<BinaryFuse<F>>(keys)?;
+    let (_, fpr) = config.check_for(BinaryFuse::<F>::INFO, keys)?;
     let least = math::fingerprint_fpr(8 * size_of::<F>() as u32);
     if fpr < least {
         let kind = BinaryFuse::<F>::INFO.name;
