@@ -151,7 +151,7 @@ const TRIALS: [(Needs, usize); 10] = [
     (Needs::Insert, 4),
     (Needs::Fill, 1),
     (Needs::Remove, 2),
-    (Needs::Count, 2),
+    (Needs::Count, 3),
     (Needs::Merge, 4),
     (Needs::Halve, 1),
     (Needs::Map, 1),
