@@ -63,24 +63,24 @@ pub mod advise;
 mod any;
 mod bits;
 #[cfg(feature = "bloom")]
-pub mod bloom;
+mod bloom;
 mod buf;
 mod build;
 #[cfg(feature = "chained")]
-pub mod chained;
+mod chained;
 #[cfg(feature = "coded")]
-pub mod coded;
+mod coded;
 mod config;
 #[cfg(feature = "cuckoo")]
-pub mod cuckoo;
+mod cuckoo;
 mod error;
 #[cfg(feature = "exact")]
-pub mod exact;
+mod exact;
 mod file;
 mod filter;
 mod format;
 #[cfg(feature = "growing")]
-pub mod growing;
+mod growing;
 mod key;
 mod keyed;
 mod kinds;
@@ -89,18 +89,18 @@ pub mod math;
 pub mod option;
 mod packed;
 #[cfg(feature = "peel")]
-pub mod peel;
+mod peel;
 #[cfg(feature = "perfect")]
-pub mod perfect;
+mod perfect;
 #[cfg(feature = "ribbon")]
-pub mod ribbon;
+mod ribbon;
 #[cfg(feature = "serde")]
 mod serde;
 mod simd;
 #[cfg(feature = "tinyset")]
-pub mod tinyset;
+mod tinyset;
 #[cfg(feature = "window")]
-pub mod window;
+mod window;
 
 pub use any::{AnyFilter, Held};
 #[cfg(feature = "bloom")]
