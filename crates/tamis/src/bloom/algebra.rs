@@ -1,35 +1,7 @@
 //! Sets seen through their Bloom filters: union, intersection, sizes, similarity, and folding to
 //! half the size.
 //!
-//! Two Bloom filters of one shape (and one hashing) can be combined bit by bit:
-//!
-//! ```text
-//!   A       01101001 …      A | B   is the filter of all keys of both, to the bit
-//!   B       00111000 …      A & B   has every bit of the common keys, and bits where two keys
-//!                                   met by chance
-//!
-//!   halve   b₀b₁ b₂b₃ b₄b₅ …  →  b₀|b₁  b₂|b₃  b₄|b₅ …
-//!           a place is ⌊x·m / 2⁶⁴⌋, so m/2 halves it
-//! ```
-//!
-//! # Sizes
-//!
-//! The number of ones tells the number of distinct keys: n̂ = ln(1 − X/m) / (k·ln(1 − 1/m)), with
-//! the standard error √(m·(eᵃ − 1 − a))/k at a = k·n/m: 81 of 103 800 keys for 2²⁰ bits, half
-//! full, at k = 7. That of the union comes from A | B, and |A ∩ B| is n̂(A) + n̂(B) − n̂(A | B).
-//! One pass that counts A, B and A & B gives all three.
-//!
-//! The bits of A & B are no measure of A ∩ B: disjoint sets share ones by chance. So the cosine
-//! of the bit vectors ([`Overlap::dot_raw`]) of two disjoint sets is about their fill, 0.28 for
-//! 50 000 keys each in 2²⁰ bits, not 0; [`Overlap::dot_corrected`] is that of the sets.
-//!
-//! # Bibliography
-//!
-//! - Swamidass, Baldi, *Mathematical correction for fingerprint similarity measures*, 2007: keys
-//!   from ones, for each of union and intersection.
-//! - Papapetrou, Siberski, Nejdl, *Cardinality estimation and dynamic length adaptation for Bloom
-//!   filters*, 2010: the same from likelihood, and the intersection from the ones of A, B and A &
-//!   B.
+//! The essay is at [`Overlap`].
 
 use crate::bloom::Bloom;
 use crate::buf::Buf;
@@ -55,6 +27,36 @@ pub struct Estimate {
 /// Numbers of keys come with their standard errors, and ratios have methods for theirs. Estimates
 /// are `None` where a filter that they need has all bits set, so that any number of keys could be
 /// in.
+///
+/// Two Bloom filters of one shape (and one hashing) can be combined bit by bit:
+///
+/// ```text
+///   A       01101001 …      A | B   is the filter of all keys of both, to the bit
+///   B       00111000 …      A & B   has every bit of the common keys, and bits where two keys
+///                                   met by chance
+///
+///   halve   b₀b₁ b₂b₃ b₄b₅ …  →  b₀|b₁  b₂|b₃  b₄|b₅ …
+///           a place is ⌊x·m / 2⁶⁴⌋, so m/2 halves it
+/// ```
+///
+/// # Sizes
+///
+/// The number of ones tells the number of distinct keys: n̂ = ln(1 − X/m) / (k·ln(1 − 1/m)), with
+/// the standard error √(m·(eᵃ − 1 − a))/k at a = k·n/m: 81 of 103 800 keys for 2²⁰ bits, half
+/// full, at k = 7. That of the union comes from A | B, and |A ∩ B| is n̂(A) + n̂(B) − n̂(A | B).
+/// One pass that counts A, B and A & B gives all three.
+///
+/// The bits of A & B are no measure of A ∩ B: disjoint sets share ones by chance. So the cosine
+/// of the bit vectors ([`Overlap::dot_raw`]) of two disjoint sets is about their fill, 0.28 for
+/// 50 000 keys each in 2²⁰ bits, not 0; [`Overlap::dot_corrected`] is that of the sets.
+///
+/// # Bibliography
+///
+/// - Swamidass, Baldi, *Mathematical correction for fingerprint similarity measures*, 2007: keys
+///   from ones, for each of union and intersection.
+/// - Papapetrou, Siberski, Nejdl, *Cardinality estimation and dynamic length adaptation for Bloom
+///   filters*, 2010: the same from likelihood, and the intersection from the ones of A, B and A &
+///   B.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Overlap {

@@ -1,51 +1,6 @@
 //! Bloom filters that many threads fill at once, without locks.
 //!
-//! # The idea
-//!
-//! ```text
-//!   thread 1   insert(a) ──► word 3: or 0000_0100 ─┐
-//!   thread 2   insert(b) ──► word 3: or 0100_0000 ─┴─► word 3 = 0100_0100
-//!
-//!   one atomic OR each: neither bit is lost
-//! ```
-//!
-//! A Bloom filter is a set of bits that only ever go from 0 to 1, and the order in which they do
-//! leaves no trace. So threads need not agree on anything: each sets its bits by `fetch_or`, and
-//! whatever the interleaving, the outcome is bit for bit that of inserting the same keys one
-//! after another. A bit that is set already is only read: a word that many keys share then stays
-//! in every core's cache.
-//!
-//! A plain load, OR and store would not do. Between the load and the store another thread may set
-//! a bit in the same word, and the store takes it back: a key that was inserted is then denied.
-//! The model test below explores every interleaving and finds this.
-//!
-//! # Why `Relaxed` is enough
-//!
-//! The bits are the whole message: no other memory is reached through them, so nothing has to be
-//! made visible along with one. That no update of one word is lost is true of every atomic
-//! read-modify-write, whatever its ordering. And a thread that learns of an insertion (by joining
-//! the thread, by a lock, a channel, an acquiring load) sees its bits, since what happened before
-//! is visible whatever its ordering. A lookup that runs beside an insertion of the same key may
-//! answer either way.
-//!
-//! # Cost
-//!
-//! That of the plain filter. Insertions are counted in sixteen counters, each in a cache line of
-//! its own, so that counting does not make the threads wait for each other.
-//!
-//! # When to choose it
-//!
-//! When one filter is filled or asked by several threads at a time. To fill one and then only
-//! ask, a plain filter behind an `Arc` does. To write a file, take a
-//! [`snapshot`](Atomic::snapshot), or turn the filter into its plain form.
-//!
-//! # Bibliography
-//!
-//! - Boehm, Adve, *Foundations of the C++ concurrency memory model*, 2008: what an atomic
-//!   operation promises.
-//! - Norris, Demsky, *`CDSChecker`: checking concurrent data structures written with C/C++
-//!   atomics*, 2013: how a model test tries every interleaving, and every value that a relaxed
-//!   load may return.
+//! The essay is at [`Atomic`].
 
 use std::convert::Infallible;
 use std::fmt;
@@ -81,6 +36,53 @@ use crate::simd::{self, Bits};
 /// assert!((0..4000u64).all(|i| plain.contains(&i)));
 /// # Ok::<(), tamis::BuildError>(())
 /// ```
+///
+/// # The idea
+///
+/// ```text
+///   thread 1   insert(a) ──► word 3: or 0000_0100 ─┐
+///   thread 2   insert(b) ──► word 3: or 0100_0000 ─┴─► word 3 = 0100_0100
+///
+///   one atomic OR each: neither bit is lost
+/// ```
+///
+/// A Bloom filter is a set of bits that only ever go from 0 to 1, and the order in which they do
+/// leaves no trace. So threads need not agree on anything: each sets its bits by `fetch_or`, and
+/// whatever the interleaving, the outcome is bit for bit that of inserting the same keys one
+/// after another. A bit that is set already is only read: a word that many keys share then stays
+/// in every core's cache.
+///
+/// A plain load, OR and store would not do. Between the load and the store another thread may set
+/// a bit in the same word, and the store takes it back: a key that was inserted is then denied.
+/// The model test below explores every interleaving and finds this.
+///
+/// # Why `Relaxed` is enough
+///
+/// The bits are the whole message: no other memory is reached through them, so nothing has to be
+/// made visible along with one. That no update of one word is lost is true of every atomic
+/// read-modify-write, whatever its ordering. And a thread that learns of an insertion (by joining
+/// the thread, by a lock, a channel, an acquiring load) sees its bits, since what happened before
+/// is visible whatever its ordering. A lookup that runs beside an insertion of the same key may
+/// answer either way.
+///
+/// # Cost
+///
+/// That of the plain filter. Insertions are counted in sixteen counters, each in a cache line of
+/// its own, so that counting does not make the threads wait for each other.
+///
+/// # When to choose it
+///
+/// When one filter is filled or asked by several threads at a time. To fill one and then only
+/// ask, a plain filter behind an `Arc` does. To write a file, take a
+/// [`snapshot`](Atomic::snapshot), or turn the filter into its plain form.
+///
+/// # Bibliography
+///
+/// - Boehm, Adve, *Foundations of the C++ concurrency memory model*, 2008: what an atomic
+///   operation promises.
+/// - Norris, Demsky, *`CDSChecker`: checking concurrent data structures written with C/C++
+///   atomics*, 2013: how a model test tries every interleaving, and every value that a relaxed
+///   load may return.
 pub struct Atomic<F> {
     words: Words<AtomicU64>,
     k: u32,

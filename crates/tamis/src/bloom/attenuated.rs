@@ -1,52 +1,6 @@
 //! The attenuated Bloom filter: which neighbour leads to an object, and how far it is.
 //!
-//! # The idea
-//!
-//! Every node of a network keeps, for each neighbour, D Bloom filters: level i holds what lies i
-//! hops beyond that neighbour. Level 0 is the neighbour's own set; deeper levels unite ever more
-//! sets, so their answers grow weaker with distance: they are *attenuated*.
-//!
-//! ```text
-//!                x₀          x₁               x₂          the same k places in every level
-//!                 ↓           ↓                ↓
-//!   an edge  … │00101101│01100100│00000000│00110101│ …    a byte for each place,
-//!                                                         a bit for each level
-//!              & all k  →  00100100                       found at levels 2 and 5:
-//!                                                         believed 3 hops away
-//! ```
-//!
-//! One byte holds all levels of a place, so a lookup reads k bytes for an edge, whatever the
-//! depth.
-//!
-//! # Spreading
-//!
-//! A node tells a neighbour what it has and what it heard from its *other* neighbours, one level
-//! deeper, cut at D: [`message`](Attenuated::message) and [`receive`](Attenuated::receive). After
-//! D rounds every object within D hops is found at no more than its true distance, because a
-//! shortest path never turns back. Loops and false positives can make an object seem nearer,
-//! never farther.
-//!
-//! Bits cannot be taken back. To remove objects, [`replace_local`](Attenuated::replace_local) the
-//! node's own set by one without them; messages replace what they sent before, so the change
-//! spreads like an insertion.
-//!
-//! # Cost
-//!
-//! m bytes for each edge, whatever the depth: at D = 8 the D·m bits of the levels, at D = 4 twice
-//! those. A message has 16 bytes more, which tell its shape. A level of fill φ errs with φᵏ, and
-//! some level of an edge with 1 − Π(1 − φᵢᵏ) (`math::attenuated_fpr`). Level i unites up to
-//! degreeⁱ sets, so size the filter for the deepest level that is to be believed, and look at
-//! [`overfull`](Attenuated::overfull).
-//!
-//! # When to choose it
-//!
-//! To route requests in a network without a directory: most objects that are wanted are near. It
-//! is no set and no file, so it is not among the [`KINDS`](crate::KINDS).
-//!
-//! # Bibliography
-//!
-//! - Rhea, Kubiatowicz, *Probabilistic location and routing*, 2002: the idea, for the storage
-//!   network of Berkeley.
+//! The essay is at [`Attenuated`].
 
 use std::collections::BTreeMap;
 
@@ -76,6 +30,54 @@ use crate::math;
 /// assert_eq!(nodes[0].nearest(0x5eed_c0ff_ee15_900d), Some((1, 2)), "by way of 1, two hops");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// # The idea
+///
+/// Every node of a network keeps, for each neighbour, D Bloom filters: level i holds what lies i
+/// hops beyond that neighbour. Level 0 is the neighbour's own set; deeper levels unite ever more
+/// sets, so their answers grow weaker with distance: they are *attenuated*.
+///
+/// ```text
+///                x₀          x₁               x₂          the same k places in every level
+///                 ↓           ↓                ↓
+///   an edge  … │00101101│01100100│00000000│00110101│ …    a byte for each place,
+///                                                         a bit for each level
+///              & all k  →  00100100                       found at levels 2 and 5:
+///                                                         believed 3 hops away
+/// ```
+///
+/// One byte holds all levels of a place, so a lookup reads k bytes for an edge, whatever the
+/// depth.
+///
+/// # Spreading
+///
+/// A node tells a neighbour what it has and what it heard from its *other* neighbours, one level
+/// deeper, cut at D: [`message`](Attenuated::message) and [`receive`](Attenuated::receive). After
+/// D rounds every object within D hops is found at no more than its true distance, because a
+/// shortest path never turns back. Loops and false positives can make an object seem nearer,
+/// never farther.
+///
+/// Bits cannot be taken back. To remove objects, [`replace_local`](Attenuated::replace_local) the
+/// node's own set by one without them; messages replace what they sent before, so the change
+/// spreads like an insertion.
+///
+/// # Cost
+///
+/// m bytes for each edge, whatever the depth: at D = 8 the D·m bits of the levels, at D = 4 twice
+/// those. A message has 16 bytes more, which tell its shape. A level of fill φ errs with φᵏ, and
+/// some level of an edge with 1 − Π(1 − φᵢᵏ) (`math::attenuated_fpr`). Level i unites up to
+/// degreeⁱ sets, so size the filter for the deepest level that is to be believed, and look at
+/// [`overfull`](Attenuated::overfull).
+///
+/// # When to choose it
+///
+/// To route requests in a network without a directory: most objects that are wanted are near. It
+/// is no set and no file, so it is not among the [`KINDS`](crate::KINDS).
+///
+/// # Bibliography
+///
+/// - Rhea, Kubiatowicz, *Probabilistic location and routing*, 2002: the idea, for the storage
+///   network of Berkeley.
 #[derive(Clone, Debug)]
 pub struct Attenuated {
     local: Bloom,

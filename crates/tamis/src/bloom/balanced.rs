@@ -1,58 +1,7 @@
 //! The balanced Bloom filter: blocks of one cache line that take a certain number of keys, and an
 //! exact list of the rest.
 //!
-//! # The idea
-//!
-//! ```text
-//!   hash ──► block ──► fewer than `cap` keys in it?  yes ──► k bits of the block, as in `blocked`
-//!                                                     no ──► the list
-//!
-//!   blocks   ┌── 512 bits ──┬── 512 bits ──┬── 512 bits ──┐
-//!            └──────────────┴──────────────┴──────────────┘
-//!   counts          51             63⁺            47         keys of each;
-//!                                                            ⁺ some more are in the list
-//!   list     ┌──────┬──────┬──────┬──────┐
-//!            │ hash │      │ hash │ hash │      whole 64-bit hashes, open addressing
-//!            └──────┴──────┴──────┴──────┘
-//! ```
-//!
-//! A blocked filter errs mostly in the blocks that happen to hold the most keys. Here a block
-//! takes `cap` keys at most, and the few that come later are kept exactly, so that the full
-//! blocks err no more. A lookup tests the bits of the block; only where one is missing and the
-//! count says that keys of this block went to the list is the list asked.
-//!
-//! # Insert
-//!
-//! A key goes to its block while that has room, and then to the list, unless it is found already.
-//! While there is room a key that is found is counted as any other: left out, it would leave its
-//! place to a key that sets new bits, and full blocks would be fuller than the formula allows.
-//! The list grows in steps of a quarter, to no more than twice what is expected and a reserve for
-//! small filters; beyond that the insertion is refused, and nothing has changed. The counts must
-//! be kept for as long as keys arrive, and are part of the file. They and the list are counted in
-//! every size.
-//!
-//! # Does it pay?
-//!
-//! In software nearly never. Half a per cent of the keys in the list makes the blocks smaller by
-//! 0.8 % at 1 % (9.84 bits/key against 9.92), 1.1 % at 2⁻⁸ (12.00) and 1.5 % at 0.1 % (15.32).
-//! But a hash in a list that is filled to 80 % at most takes 80 bits and more, 0.4 for each key
-//! of the filter, and the counts take 0.13. All told it is larger than
-//! [`Blocked`](crate::Blocked) at each of these rates, and the test beside it says so. With the
-//! best share for the list, and counts that are thrown away when the last key is in, it would
-//! break even near 0.1 %. The figures in the paper are for hardware in which the list is a small
-//! associative memory that is there anyway.
-//!
-//! # When to choose it
-//!
-//! To study it, or where the rate of every single block must have a bound: no block errs more
-//! than `cap` keys make it. Otherwise take [`Blocked`](crate::Blocked).
-//!
-//! Two filters cannot be merged: the union of two blocks may hold more keys than `cap`.
-//!
-//! # Bibliography
-//!
-//! - Kanizo, Hay, Keslassy, *Access-efficient balanced Bloom filters*, 2013: the cap, the list,
-//!   and how large it gets.
+//! The essay is at [`Balanced`].
 
 use crate::bits::{fastrange, mix64};
 use crate::bloom::blocked::{BLOCK_BITS, MOST_BLOCKS, MOST_K, WORDS, bits_of, block_of};
@@ -76,6 +25,59 @@ use crate::{math, simd};
 /// assert!(ids.filter().listed() < 100);
 /// # Ok::<(), tamis::BuildError>(())
 /// ```
+///
+/// # The idea
+///
+/// ```text
+///   hash ──► block ──► fewer than `cap` keys in it?  yes ──► k bits of the block, as in `blocked`
+///                                                     no ──► the list
+///
+///   blocks   ┌── 512 bits ──┬── 512 bits ──┬── 512 bits ──┐
+///            └──────────────┴──────────────┴──────────────┘
+///   counts          51             63⁺            47         keys of each;
+///                                                            ⁺ some more are in the list
+///   list     ┌──────┬──────┬──────┬──────┐
+///            │ hash │      │ hash │ hash │      whole 64-bit hashes, open addressing
+///            └──────┴──────┴──────┴──────┘
+/// ```
+///
+/// A blocked filter errs mostly in the blocks that happen to hold the most keys. Here a block
+/// takes `cap` keys at most, and the few that come later are kept exactly, so that the full
+/// blocks err no more. A lookup tests the bits of the block; only where one is missing and the
+/// count says that keys of this block went to the list is the list asked.
+///
+/// # Insert
+///
+/// A key goes to its block while that has room, and then to the list, unless it is found already.
+/// While there is room a key that is found is counted as any other: left out, it would leave its
+/// place to a key that sets new bits, and full blocks would be fuller than the formula allows.
+/// The list grows in steps of a quarter, to no more than twice what is expected and a reserve for
+/// small filters; beyond that the insertion is refused, and nothing has changed. The counts must
+/// be kept for as long as keys arrive, and are part of the file. They and the list are counted in
+/// every size.
+///
+/// # Does it pay?
+///
+/// In software nearly never. Half a per cent of the keys in the list makes the blocks smaller by
+/// 0.8 % at 1 % (9.84 bits/key against 9.92), 1.1 % at 2⁻⁸ (12.00) and 1.5 % at 0.1 % (15.32).
+/// But a hash in a list that is filled to 80 % at most takes 80 bits and more, 0.4 for each key
+/// of the filter, and the counts take 0.13. All told it is larger than
+/// [`Blocked`](crate::Blocked) at each of these rates, and the test beside it says so. With the
+/// best share for the list, and counts that are thrown away when the last key is in, it would
+/// break even near 0.1 %. The figures in the paper are for hardware in which the list is a small
+/// associative memory that is there anyway.
+///
+/// # When to choose it
+///
+/// To study it, or where the rate of every single block must have a bound: no block errs more
+/// than `cap` keys make it. Otherwise take [`Blocked`](crate::Blocked).
+///
+/// Two filters cannot be merged: the union of two blocks may hold more keys than `cap`.
+///
+/// # Bibliography
+///
+/// - Kanizo, Hay, Keslassy, *Access-efficient balanced Bloom filters*, 2013: the cap, the list,
+///   and how large it gets.
 #[derive(Clone, Debug)]
 pub struct Balanced {
     words: Buf<u64>,

@@ -1,53 +1,6 @@
 //! The blocked Bloom filter: `k` bits anywhere in one cache line.
 //!
-//! # The idea
-//!
-//! ```text
-//!   hash ──high──► block ──────┐
-//!     └──low 32──► z           ▼
-//!                 ┌─────────────────── 512 bits: one line ───────────────────┐
-//!   one block     │ …0100000…                …1…                  …0100010…  │
-//!                 └───▲──────────────────────▲──────────────────────▲────────┘
-//!                     z ≫ 23                 z·c ≫ 23               z·c² ≫ 23 …
-//!
-//!   c = 0x9E3779B9, modulo 2³²
-//! ```
-//!
-//! A small Bloom filter per cache line: the high part of the hash chooses the line, a sequence
-//! made from the low 32 bits the `k` bits in it. Inserting and asking touch one line, whatever
-//! `k` is. The geometry inside a line is that of RocksDB's `FastLocalBloom`; the line is found by
-//! 64-bit arithmetic.
-//!
-//! A lookup looks at all `k` bits without a branch: a missed prediction costs more than the tests
-//! that it would save, and the line is there after the first.
-//!
-//! # Cost
-//!
-//! Bits/key by formula, which the tests hold the filter to: 9.92 at 1 % (k = 6), 12.13 at 2⁻⁸ (k
-//! = 8), 15.55 at 0.1 % (k = 9): 3.4 %, 5 % and 8 % more than bits anywhere, because keys do not
-//! spread evenly over blocks. It is often said that blocks cost nothing; the price grows without
-//! limit as the rate falls. The best `k` is smaller than the classic filter's.
-//!
-//! The published formula gives 9.90, 12.10 and 15.49. It puts the mean fill of a block for the
-//! fill; built to it the filter errs 0.9 % more often than asked for at 1 %.
-//! `math::blocked_fpr_exact` leaves nothing out.
-//!
-//! All bits of a key come from 32 bits of its hash, so that a rate near 10⁻⁸ cannot be had and is
-//! refused.
-//!
-//! # When to choose it
-//!
-//! When a line is all that may be read and space counts: it is 2 % smaller than
-//! [`SplitBlock512`](crate::SplitBlock512) at 1 % and 1 % at 0.1 %. That one tests its bits by
-//! one vector instruction and is faster. Below 0.01 % take a fingerprint filter, such as
-//! [`TinySet`](crate::TinySet).
-//!
-//! # Bibliography
-//!
-//! - Putze, Sanders, Singler, *Cache-, hash- and space-efficient Bloom filters*, 2007: blocks,
-//!   and their price.
-//! - RocksDB, `util/bloom_impl.h`: the sequence of bits, and measurements of this layout (0.957 %
-//!   at 10 bits/key).
+//! The essay is at [`Blocked`].
 
 use std::ops::BitOr;
 
@@ -73,6 +26,55 @@ use crate::{math, simd};
 /// assert!((0..1000u64).all(|id| ids.contains(&id)));
 /// # Ok::<(), tamis::BuildError>(())
 /// ```
+///
+/// # The idea
+///
+/// ```text
+///   hash ──high──► block ──────┐
+///     └──low 32──► z           ▼
+///                 ┌─────────────────── 512 bits: one line ───────────────────┐
+///   one block     │ …0100000…                …1…                  …0100010…  │
+///                 └───▲──────────────────────▲──────────────────────▲────────┘
+///                     z ≫ 23                 z·c ≫ 23               z·c² ≫ 23 …
+///
+///   c = 0x9E3779B9, modulo 2³²
+/// ```
+///
+/// A small Bloom filter per cache line: the high part of the hash chooses the line, a sequence
+/// made from the low 32 bits the `k` bits in it. Inserting and asking touch one line, whatever
+/// `k` is. The geometry inside a line is that of RocksDB's `FastLocalBloom`; the line is found by
+/// 64-bit arithmetic.
+///
+/// A lookup looks at all `k` bits without a branch: a missed prediction costs more than the tests
+/// that it would save, and the line is there after the first.
+///
+/// # Cost
+///
+/// Bits/key by formula, which the tests hold the filter to: 9.92 at 1 % (k = 6), 12.13 at 2⁻⁸ (k
+/// = 8), 15.55 at 0.1 % (k = 9): 3.4 %, 5 % and 8 % more than bits anywhere, because keys do not
+/// spread evenly over blocks. It is often said that blocks cost nothing; the price grows without
+/// limit as the rate falls. The best `k` is smaller than the classic filter's.
+///
+/// The published formula gives 9.90, 12.10 and 15.49. It puts the mean fill of a block for the
+/// fill; built to it the filter errs 0.9 % more often than asked for at 1 %.
+/// `math::blocked_fpr_exact` leaves nothing out.
+///
+/// All bits of a key come from 32 bits of its hash, so that a rate near 10⁻⁸ cannot be had and is
+/// refused.
+///
+/// # When to choose it
+///
+/// When a line is all that may be read and space counts: it is 2 % smaller than
+/// [`SplitBlock512`](crate::SplitBlock512) at 1 % and 1 % at 0.1 %. That one tests its bits by
+/// one vector instruction and is faster. Below 0.01 % take a fingerprint filter, such as
+/// [`TinySet`](crate::TinySet).
+///
+/// # Bibliography
+///
+/// - Putze, Sanders, Singler, *Cache-, hash- and space-efficient Bloom filters*, 2007: blocks,
+///   and their price.
+/// - RocksDB, `util/bloom_impl.h`: the sequence of bits, and measurements of this layout (0.957 %
+///   at 10 bits/key).
 #[derive(Clone, Debug)]
 pub struct Blocked {
     words: Buf<u64>,

@@ -1,74 +1,7 @@
 //! Bloom-g: the Bloom filter with its `k` bits gathered in `g` words, so that a lookup reads `g`
 //! words and no more.
 //!
-//! # The idea
-//!
-//! ```text
-//!   hash ──► word w₀ ──────┐           ┌────── word w₁ ◄── hash, remixed          g = 2
-//!     └─rest─► k bits      ▼           ▼
-//!   l words  ┌─ … ─┬────────────┬─ … ─┬────────────┬─ … ─┐
-//!            │     │ 0100010010 │     │ 1000000101 │     │
-//!            └─ … ─┴────────────┴─ … ─┴────────────┴─ … ─┘
-//!              64, 256 or 512 bits each: never two cache lines
-//!              k/g distinct bits in each; the first k mod g words get one more
-//! ```
-//!
-//! A key sets its bits in each of its words by one OR, and is present when no bit of its masks is
-//! missing: `g` words are read where the classic filter reads `k`. With g = 1 it is Bloom-1, and
-//! with 64-bit words that is the *register-blocked* filter of Lang and others: one load, one AND,
-//! one comparison. That one is therefore no kind of its own: `bloom_g:g=1`. With g = k it is the
-//! classic filter but for the words.
-//!
-//! # Where the bits lie
-//!
-//! Words are drawn one by one: the first by the high part of the hash, the others after a
-//! multiplication and a fold of the whole hash, as in [`Bloom`](crate::Bloom) but with another
-//! multiplier. They are independent, so two may be the same word. Bits are drawn from what the
-//! first word's choice has left of the hash, mixed anew every six draws, and those of one word
-//! are distinct: of the last places each draw may take one more, and where it meets a bit that is
-//! taken it takes that one more instead (Floyd's way of drawing a subset).
-//!
-//! Distinct bits are worth their multiplications in words this small. Drawn with replacement,
-//! 64-bit words at g = 1 need 12.14 bits/key for 1 %, distinct ones 11.84. The published formula
-//! says 11.92 for the former: it puts the mean fill of a word for the fill, and states a rate
-//! that is 10 % too low. `math::bloom_g_fpr` is exact.
-//!
-//! # Cost
-//!
-//! Bits/key by formula, which the tests hold the filter to:
-//!
-//! | words | 1 % | 0.39 % | 0.1 % |
-//! |---|---|---|---|
-//! | 64 bits, g = 1 | 11.84 | 15.72 | 23.09 |
-//! | 64 bits, g = 2 | 9.98 | 12.40 | 16.09 |
-//! | 64 bits, g = 3 | 9.71 | 11.91 | 14.97 |
-//! | 512 bits, g = 1 | 9.89 | 12.10 | 15.48 |
-//! | 512 bits, g = 2 | 9.66 | 11.64 | 14.60 |
-//! | anywhere ([`Bloom`](crate::Bloom)) | 9.59 | 11.54 | 14.38 |
-//!
-//! It is sometimes said that gathering the bits costs no error and needs fewer of them. It does
-//! cost: at 10 bits/key the best g = 1 errs 1.69 %, g = 2 0.99 %, g = 3 0.88 %, the classic
-//! filter 0.82 %. What it saves is memory accesses. It is also said that a filter that has become
-//! too small may be thrown away and begun anew; that loses keys, which is a false negative. Build
-//! a larger one from the keys, or chain several, as [`Scalable`](crate::Scalable) does with
-//! `slice=bloom_g`: `math::bloom_g_capacity` says when the next is due.
-//!
-//! # When to choose it
-//!
-//! When a second read is cheaper than space: two lines (`word_bits=512`, g = 2) come within 1.6 %
-//! of the classic filter's space down to 0.1 %, where the one line of
-//! [`SplitBlock512`](crate::SplitBlock512) costs 9 % more (15.72 bits/key). Otherwise that one is
-//! faster. Small words with g = 1 are for filters in the first caches at 2 % and more, or for
-//! hardware that reads no more than a word.
-//!
-//! # Bibliography
-//!
-//! - Qiao, Li, Chen, *Fast Bloom filters and their generalization*, 2014: Bloom-1 and Bloom-g,
-//!   and the formula.
-//! - Lang, Neumann, Kemper, Boncz, *Performance-optimal filtering: Bloom overtakes cuckoo at high
-//!   throughput*, 2019: the register-blocked filter, and when it wins.
-//! - Bentley, Floyd, *Programming pearls: a sample of brilliance*, 1987: a subset in as many
-//!   draws as it has members.
+//! The essay is at [`BloomG`].
 
 use crate::bits::fastrange;
 use crate::bloom::subsets::{Subsets, chances};
@@ -91,6 +24,75 @@ use crate::{math, simd};
 /// assert_eq!(seen.filter().g(), 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// # The idea
+///
+/// ```text
+///   hash ──► word w₀ ──────┐           ┌────── word w₁ ◄── hash, remixed          g = 2
+///     └─rest─► k bits      ▼           ▼
+///   l words  ┌─ … ─┬────────────┬─ … ─┬────────────┬─ … ─┐
+///            │     │ 0100010010 │     │ 1000000101 │     │
+///            └─ … ─┴────────────┴─ … ─┴────────────┴─ … ─┘
+///              64, 256 or 512 bits each: never two cache lines
+///              k/g distinct bits in each; the first k mod g words get one more
+/// ```
+///
+/// A key sets its bits in each of its words by one OR, and is present when no bit of its masks is
+/// missing: `g` words are read where the classic filter reads `k`. With g = 1 it is Bloom-1, and
+/// with 64-bit words that is the *register-blocked* filter of Lang and others: one load, one AND,
+/// one comparison. That one is therefore no kind of its own: `bloom_g:g=1`. With g = k it is the
+/// classic filter but for the words.
+///
+/// # Where the bits lie
+///
+/// Words are drawn one by one: the first by the high part of the hash, the others after a
+/// multiplication and a fold of the whole hash, as in [`Bloom`](crate::Bloom) but with another
+/// multiplier. They are independent, so two may be the same word. Bits are drawn from what the
+/// first word's choice has left of the hash, mixed anew every six draws, and those of one word
+/// are distinct: of the last places each draw may take one more, and where it meets a bit that is
+/// taken it takes that one more instead (Floyd's way of drawing a subset).
+///
+/// Distinct bits are worth their multiplications in words this small. Drawn with replacement,
+/// 64-bit words at g = 1 need 12.14 bits/key for 1 %, distinct ones 11.84. The published formula
+/// says 11.92 for the former: it puts the mean fill of a word for the fill, and states a rate
+/// that is 10 % too low. `math::bloom_g_fpr` is exact.
+///
+/// # Cost
+///
+/// Bits/key by formula, which the tests hold the filter to:
+///
+/// | words | 1 % | 0.39 % | 0.1 % |
+/// |---|---|---|---|
+/// | 64 bits, g = 1 | 11.84 | 15.72 | 23.09 |
+/// | 64 bits, g = 2 | 9.98 | 12.40 | 16.09 |
+/// | 64 bits, g = 3 | 9.71 | 11.91 | 14.97 |
+/// | 512 bits, g = 1 | 9.89 | 12.10 | 15.48 |
+/// | 512 bits, g = 2 | 9.66 | 11.64 | 14.60 |
+/// | anywhere ([`Bloom`](crate::Bloom)) | 9.59 | 11.54 | 14.38 |
+///
+/// It is sometimes said that gathering the bits costs no error and needs fewer of them. It does
+/// cost: at 10 bits/key the best g = 1 errs 1.69 %, g = 2 0.99 %, g = 3 0.88 %, the classic
+/// filter 0.82 %. What it saves is memory accesses. It is also said that a filter that has become
+/// too small may be thrown away and begun anew; that loses keys, which is a false negative. Build
+/// a larger one from the keys, or chain several, as [`Scalable`](crate::Scalable) does with
+/// `slice=bloom_g`: `math::bloom_g_capacity` says when the next is due.
+///
+/// # When to choose it
+///
+/// When a second read is cheaper than space: two lines (`word_bits=512`, g = 2) come within 1.6 %
+/// of the classic filter's space down to 0.1 %, where the one line of
+/// [`SplitBlock512`](crate::SplitBlock512) costs 9 % more (15.72 bits/key). Otherwise that one is
+/// faster. Small words with g = 1 are for filters in the first caches at 2 % and more, or for
+/// hardware that reads no more than a word.
+///
+/// # Bibliography
+///
+/// - Qiao, Li, Chen, *Fast Bloom filters and their generalization*, 2014: Bloom-1 and Bloom-g,
+///   and the formula.
+/// - Lang, Neumann, Kemper, Boncz, *Performance-optimal filtering: Bloom overtakes cuckoo at high
+///   throughput*, 2019: the register-blocked filter, and when it wins.
+/// - Bentley, Floyd, *Programming pearls: a sample of brilliance*, 1987: a subset in as many
+///   draws as it has members.
 #[derive(Clone, Debug)]
 pub struct BloomG {
     bits: Buf<u64>,

@@ -1,61 +1,6 @@
 //! The compressed Bloom filter: larger in memory, smaller on the wire.
 //!
-//! # The idea
-//!
-//! ```text
-//!   memory   m bits, k = 2 to a key   0000100000000010000001000000000100…
-//!            13 % ones at m/n = 14                   │
-//!                                                    │ arithmetic coding, chunk by chunk
-//!   file     ones₀ len₀ code₀   ones₁ len₁ code₁  …  ▼
-//!            H₂(0.133)·14 = 7.92 bits per key
-//! ```
-//!
-//! The best Bloom filter is half full, and a half-full array is noise: nothing can compress it.
-//! With *fewer* probes and a *larger* array the same rate needs far fewer ones, and such an array
-//! compresses to less than the best uncompressed filter takes. Choose k; the fill is φ = ε^(1/k),
-//! the memory m/n = −k/ln(1 − φ), and the file m/n·H₂(φ) (`math::compressed_size`). At 1 %:
-//!
-//! | k | bits/key in memory | bits/key in the file |
-//! |---|---|---|
-//! | 7 | 9.59 | 9.58 |
-//! | 4 | 10.52 | 9.47 |
-//! | 2, the default | 18.98 | 8.90 |
-//! | 1 | 99.50 | 8.04 |
-//!
-//! # The code
-//!
-//! An array is cut into chunks of 2¹⁹ bits (64 KiB). A chunk says how many ones it has, which is
-//! all that the coder knows of it, and how long its code is. A binary arithmetic coder narrows an
-//! interval of 64-bit numbers, by the share of ones for a 1 and by the rest for a 0, and writes
-//! the leading bytes as soon as both ends agree on them. A chunk takes 16 bytes at least, so a
-//! file unfolds to at most 4096 times its length and no small file takes a large memory. There is
-//! one code for every array: the decoder refuses any other.
-//!
-//! # Lookup and insert
-//!
-//! Those of [`Bloom`]: in memory the array is plain. Only the file is coded, bit by bit; it cannot
-//! be read in place, so a mapped file is decoded into memory of its own.
-//!
-//! # Updates
-//!
-//! Who has yesterday's filter needs only the bits that have changed: [`Compressed::delta`] writes
-//! their positions as Rice-coded gaps, about log₂(m/d) + 1.5 bits for each of d positions, and
-//! [`Compressed::apply`] checks that it starts from the right filter and ends in the right one.
-//!
-//! # When to choose it
-//!
-//! When filters travel: between caches, to clients, in messages, and memory at the ends is
-//! plenty. The gain has bounds: the file comes near log₂(1/ε) bits only as k goes to 0; at k = 1
-//! it is still 1.21 times that at 1 %, for fifteen times the memory. Whoever sends a *fixed* set
-//! sends [`BinaryFuse8`](crate::BinaryFuse8): 9.04 bits at 0.39 %, in memory too.
-//!
-//! # Bibliography
-//!
-//! - Mitzenmacher, *Compressed Bloom filters*, 2002: the idea, and that k should fall when size
-//!   on the wire is what counts.
-//! - Rissanen, Langdon, *Arithmetic coding*, 1979: codes as close to the entropy as one likes.
-//! - Rice, Plaunt, *Adaptive variable-length coding for efficient compression*, 1971: the code of
-//!   the gaps.
+//! The essay is at [`Compressed`].
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -87,6 +32,63 @@ use crate::option;
 /// assert!(update.len() < 64);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// # The idea
+///
+/// ```text
+///   memory   m bits, k = 2 to a key   0000100000000010000001000000000100…
+///            13 % ones at m/n = 14                   │
+///                                                    │ arithmetic coding, chunk by chunk
+///   file     ones₀ len₀ code₀   ones₁ len₁ code₁  …  ▼
+///            H₂(0.133)·14 = 7.92 bits per key
+/// ```
+///
+/// The best Bloom filter is half full, and a half-full array is noise: nothing can compress it.
+/// With *fewer* probes and a *larger* array the same rate needs far fewer ones, and such an array
+/// compresses to less than the best uncompressed filter takes. Choose k; the fill is φ = ε^(1/k),
+/// the memory m/n = −k/ln(1 − φ), and the file m/n·H₂(φ) (`math::compressed_size`). At 1 %:
+///
+/// | k | bits/key in memory | bits/key in the file |
+/// |---|---|---|
+/// | 7 | 9.59 | 9.58 |
+/// | 4 | 10.52 | 9.47 |
+/// | 2, the default | 18.98 | 8.90 |
+/// | 1 | 99.50 | 8.04 |
+///
+/// # The code
+///
+/// An array is cut into chunks of 2¹⁹ bits (64 KiB). A chunk says how many ones it has, which is
+/// all that the coder knows of it, and how long its code is. A binary arithmetic coder narrows an
+/// interval of 64-bit numbers, by the share of ones for a 1 and by the rest for a 0, and writes
+/// the leading bytes as soon as both ends agree on them. A chunk takes 16 bytes at least, so a
+/// file unfolds to at most 4096 times its length and no small file takes a large memory. There is
+/// one code for every array: the decoder refuses any other.
+///
+/// # Lookup and insert
+///
+/// Those of [`Bloom`]: in memory the array is plain. Only the file is coded, bit by bit; it cannot
+/// be read in place, so a mapped file is decoded into memory of its own.
+///
+/// # Updates
+///
+/// Who has yesterday's filter needs only the bits that have changed: [`Compressed::delta`] writes
+/// their positions as Rice-coded gaps, about log₂(m/d) + 1.5 bits for each of d positions, and
+/// [`Compressed::apply`] checks that it starts from the right filter and ends in the right one.
+///
+/// # When to choose it
+///
+/// When filters travel: between caches, to clients, in messages, and memory at the ends is
+/// plenty. The gain has bounds: the file comes near log₂(1/ε) bits only as k goes to 0; at k = 1
+/// it is still 1.21 times that at 1 %, for fifteen times the memory. Whoever sends a *fixed* set
+/// sends [`BinaryFuse8`](crate::BinaryFuse8): 9.04 bits at 0.39 %, in memory too.
+///
+/// # Bibliography
+///
+/// - Mitzenmacher, *Compressed Bloom filters*, 2002: the idea, and that k should fall when size
+///   on the wire is what counts.
+/// - Rissanen, Langdon, *Arithmetic coding*, 1979: codes as close to the entropy as one likes.
+/// - Rice, Plaunt, *Adaptive variable-length coding for efficient compression*, 1971: the code of
+///   the gaps.
 #[derive(Clone, Debug)]
 pub struct Compressed {
     filter: Bloom,

@@ -1,107 +1,7 @@
 //! The counting Bloom filters: a Bloom filter of small counters, which forget keys, or tell how
 //! often each came.
 //!
-//! # The idea
-//!
-//! ```text
-//!                      x₀      x₁          x₂                    as in a Bloom filter: ⌊x·m / 2⁶⁴⌋
-//!                      ↓       ↓           ↓
-//!   m counters  … 0 0  2  0 1  1  0 0 3 0  1  0 1 0 …            4 bits each; 15 stays 15
-//!   m bits      … 0 0  1  0 1  1  0 0 1 0  1  0 1 0 …            the Bloom filter of the same keys
-//! ```
-//!
-//! Where a Bloom filter sets a bit, this one increases a counter. A key may be present when none
-//! of its counters is zero, so the rate is that of the Bloom filter whose bits say which counters
-//! are not zero. [`to_bloom`](CountingBy::to_bloom) makes that filter, byte for byte the one that
-//! the same keys would have built. [`CountingPair`](crate::CountingPair) keeps it beside the
-//! counters, for lookups of a quarter of the memory.
-//!
-//! # Two rules
-//!
-//! ```text
-//!   counters of a key   7  4  9  4   →   8  5 10  5   increase every counter: `Counting`
-//!                       7  4  9  4   →   7  5  9  5   increase only the least: `CountingMinimal`
-//! ```
-//!
-//! The least of a key's counters bounds its copies from above: others may have added to a
-//! counter, but to all `k` only as often as an absent key is found in a Bloom filter. One copy
-//! more makes that bound one more. Counters above the least have been raised by others and bound
-//! the copies already, so raising only the least is enough, and most of what keys would add to
-//! each other's counters is not added.
-//!
-//! | filter | an insertion | counts too high, Zipf 1.0 / 0.5 | removes | merges |
-//! |---|---|---|---|---|
-//! | [`Counting`] | adds 1 to every counter | 1.5 % / 3.2 % of keys | yes | yes, exactly |
-//! | [`CountingMinimal`] | adds 1 to the least counters | 0.4 % / 1.4 % of keys | no | yes, as a bound |
-//!
-//! Neither counts too low. A test below measures the shares: 10⁵ keys, a million insertions, `k`
-//! = 5 and 7.14 counters per key. The first row is the Bloom filter's rate for the keys that
-//! came, and so is the error of the question "at least T times?", whatever T is.
-//!
-//! With every counter increased, a key leaves as it came: take the 1 away again. With minimal
-//! increase nobody knows afterwards which counters an insertion has raised, so nothing can be
-//! taken out. Both merge by adding counters: what bounds the copies here plus what bounds them
-//! there bounds their sum. With minimal increase the sum is not the filter of all keys but a
-//! looser one. The greater of the two counters, which looks tighter, is no bound at all: three
-//! copies here and two there would count as three.
-//!
-//! # Width
-//!
-//! The parameter `counter_bits` is the width of a counter. Four bits are enough to remove
-//! distinct keys, and the default of [`Counting`]; counting copies wants more, and
-//! [`CountingMinimal`] has 8 by default. The literature calls [`Counting`] with counters of 8
-//! bits or more the *spectral Bloom filter with minimum selection*, and [`CountingMinimal`] that
-//! *with minimal increase*, or a filter with *conservative update*.
-//!
-//! # A counter that is full
-//!
-//! A counter that has reached its greatest value, 15 of 4 bits, is never changed again: to take 1
-//! away would forget that more keys may need it, and deny one of them some day. With distinct
-//! keys that does not happen (7·10⁻¹⁷ a counter at capacity). It does happen when one key is
-//! inserted 15 times or more. That key then stays, however often it is removed;
-//! [`saturated`](CountingBy::saturated) says how many counters are so stuck, and
-//! [`fpr`](Filter::fpr) counts them. Give such data wider counters.
-//!
-//! When even the least of a key's counters is saturated, nothing bounds the copies from above:
-//! [`count`](Count::count) gives the greatest value, [`count_limit`](Count::count_limit), which
-//! stands for so many or more. A lower bound it is not, whatever is often said: the copies may
-//! all have been removed again, without a trace.
-//!
-//! # Cost
-//!
-//! `counter_bits` times the Bloom filter: at 1 %, 38.37 bits per key with 4 bits, 76.74 with 8.
-//! Inserting never fails. A lookup reads up to `k` lines, an insertion as many and writes them. A
-//! hash table of 64-bit hashes and counts is no larger than 8-bit counters and makes no errors;
-//! what these filters add is that the memory is fixed beforehand, that filters can be added up,
-//! and that the error grows gently when more keys come than were planned for.
-//!
-//! # When to choose one
-//!
-//! [`Counting`] when the Bloom filter that it contains is what others need (a proxy tells its
-//! neighbours what it caches), or when counters must be added. To remove keys alone,
-//! [`Cuckoo`](crate::Cuckoo) or [`TinySetRemovable`](crate::TinySetRemovable) take a quarter of
-//! the space, and [`VariableIncrement`](crate::VariableIncrement) two thirds of it.
-//! [`CountingMinimal`] to ask how often keys came, if none is taken out: it is wrong least often,
-//! the more so the more unequal the keys are.
-//!
-//! # Removing what is not in
-//!
-//! The counters of a false positive belong to others; taking from them may deny a member later. A
-//! key that the filter denies is refused. A key whose counters are all saturated is never denied:
-//! once all its copies were removed it can be "removed" once more, which takes no counter down
-//! but [`len`](Filter::len), as long as that is not 0. That removals *must* lead to false
-//! negatives is not so: only that misuse does, or taking from a saturated counter.
-//!
-//! # Bibliography
-//!
-//! - Fan, Cao, Almeida, Broder, *Summary cache: a scalable wide-area web cache sharing protocol*,
-//!   2000: counters of four bits, and why four are enough for distinct keys.
-//! - Estan, Varghese, *New directions in traffic measurement and accounting*, 2002: minimal
-//!   increase, as "conservative update".
-//! - Cohen, Matias, *Spectral Bloom filters*, 2003: both rules on wide counters, and a third
-//!   ([`SpectralRecurring`](crate::SpectralRecurring)).
-//! - Bonomi et al., *An improved construction for counting Bloom filters*, 2006: how much less
-//!   space does the same.
+//! The essay is at [`CountingBy`].
 
 use std::fmt::Debug;
 use std::marker::PhantomData;
@@ -175,6 +75,108 @@ impl Rule for Least {
 }
 
 /// A Bloom filter of counters, which a rule increases; see [`Counting`] and [`CountingMinimal`].
+///
+/// # The idea
+///
+/// ```text
+///                      x₀      x₁          x₂                    as in a Bloom filter: ⌊x·m / 2⁶⁴⌋
+///                      ↓       ↓           ↓
+///   m counters  … 0 0  2  0 1  1  0 0 3 0  1  0 1 0 …            4 bits each; 15 stays 15
+///   m bits      … 0 0  1  0 1  1  0 0 1 0  1  0 1 0 …            the Bloom filter of the same keys
+/// ```
+///
+/// Where a Bloom filter sets a bit, this one increases a counter. A key may be present when none
+/// of its counters is zero, so the rate is that of the Bloom filter whose bits say which counters
+/// are not zero. [`to_bloom`](CountingBy::to_bloom) makes that filter, byte for byte the one that
+/// the same keys would have built. [`CountingPair`](crate::CountingPair) keeps it beside the
+/// counters, for lookups of a quarter of the memory.
+///
+/// # Two rules
+///
+/// ```text
+///   counters of a key   7  4  9  4   →   8  5 10  5   increase every counter: `Counting`
+///                       7  4  9  4   →   7  5  9  5   increase only the least: `CountingMinimal`
+/// ```
+///
+/// The least of a key's counters bounds its copies from above: others may have added to a
+/// counter, but to all `k` only as often as an absent key is found in a Bloom filter. One copy
+/// more makes that bound one more. Counters above the least have been raised by others and bound
+/// the copies already, so raising only the least is enough, and most of what keys would add to
+/// each other's counters is not added.
+///
+/// | filter | an insertion | counts too high, Zipf 1.0 / 0.5 | removes | merges |
+/// |---|---|---|---|---|
+/// | [`Counting`] | adds 1 to every counter | 1.5 % / 3.2 % of keys | yes | yes, exactly |
+/// | [`CountingMinimal`] | adds 1 to the least counters | 0.4 % / 1.4 % of keys | no | yes, as a bound |
+///
+/// Neither counts too low. A test below measures the shares: 10⁵ keys, a million insertions, `k`
+/// = 5 and 7.14 counters per key. The first row is the Bloom filter's rate for the keys that
+/// came, and so is the error of the question "at least T times?", whatever T is.
+///
+/// With every counter increased, a key leaves as it came: take the 1 away again. With minimal
+/// increase nobody knows afterwards which counters an insertion has raised, so nothing can be
+/// taken out. Both merge by adding counters: what bounds the copies here plus what bounds them
+/// there bounds their sum. With minimal increase the sum is not the filter of all keys but a
+/// looser one. The greater of the two counters, which looks tighter, is no bound at all: three
+/// copies here and two there would count as three.
+///
+/// # Width
+///
+/// The parameter `counter_bits` is the width of a counter. Four bits are enough to remove
+/// distinct keys, and the default of [`Counting`]; counting copies wants more, and
+/// [`CountingMinimal`] has 8 by default. The literature calls [`Counting`] with counters of 8
+/// bits or more the *spectral Bloom filter with minimum selection*, and [`CountingMinimal`] that
+/// *with minimal increase*, or a filter with *conservative update*.
+///
+/// # A counter that is full
+///
+/// A counter that has reached its greatest value, 15 of 4 bits, is never changed again: to take 1
+/// away would forget that more keys may need it, and deny one of them some day. With distinct
+/// keys that does not happen (7·10⁻¹⁷ a counter at capacity). It does happen when one key is
+/// inserted 15 times or more. That key then stays, however often it is removed;
+/// [`saturated`](CountingBy::saturated) says how many counters are so stuck, and
+/// [`fpr`](Filter::fpr) counts them. Give such data wider counters.
+///
+/// When even the least of a key's counters is saturated, nothing bounds the copies from above:
+/// [`count`](Count::count) gives the greatest value, [`count_limit`](Count::count_limit), which
+/// stands for so many or more. A lower bound it is not, whatever is often said: the copies may
+/// all have been removed again, without a trace.
+///
+/// # Cost
+///
+/// `counter_bits` times the Bloom filter: at 1 %, 38.37 bits per key with 4 bits, 76.74 with 8.
+/// Inserting never fails. A lookup reads up to `k` lines, an insertion as many and writes them. A
+/// hash table of 64-bit hashes and counts is no larger than 8-bit counters and makes no errors;
+/// what these filters add is that the memory is fixed beforehand, that filters can be added up,
+/// and that the error grows gently when more keys come than were planned for.
+///
+/// # When to choose one
+///
+/// [`Counting`] when the Bloom filter that it contains is what others need (a proxy tells its
+/// neighbours what it caches), or when counters must be added. To remove keys alone,
+/// [`Cuckoo`](crate::Cuckoo) or [`TinySetRemovable`](crate::TinySetRemovable) take a quarter of
+/// the space, and [`VariableIncrement`](crate::VariableIncrement) two thirds of it.
+/// [`CountingMinimal`] to ask how often keys came, if none is taken out: it is wrong least often,
+/// the more so the more unequal the keys are.
+///
+/// # Removing what is not in
+///
+/// The counters of a false positive belong to others; taking from them may deny a member later. A
+/// key that the filter denies is refused. A key whose counters are all saturated is never denied:
+/// once all its copies were removed it can be "removed" once more, which takes no counter down
+/// but [`len`](Filter::len), as long as that is not 0. That removals *must* lead to false
+/// negatives is not so: only that misuse does, or taking from a saturated counter.
+///
+/// # Bibliography
+///
+/// - Fan, Cao, Almeida, Broder, *Summary cache: a scalable wide-area web cache sharing protocol*,
+///   2000: counters of four bits, and why four are enough for distinct keys.
+/// - Estan, Varghese, *New directions in traffic measurement and accounting*, 2002: minimal
+///   increase, as "conservative update".
+/// - Cohen, Matias, *Spectral Bloom filters*, 2003: both rules on wide counters, and a third
+///   ([`SpectralRecurring`](crate::SpectralRecurring)).
+/// - Bonomi et al., *An improved construction for counting Bloom filters*, 2006: how much less
+///   space does the same.
 #[derive(Clone, Debug)]
 pub struct CountingBy<R: Rule> {
     counters: Counters,

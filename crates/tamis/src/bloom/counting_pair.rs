@@ -1,18 +1,6 @@
 //! A counting Bloom filter with the plain one beside it: counters far away, bits at hand.
 //!
-//! ```text
-//!   lookups   ──►  m bits      … 0 0 1 0 1 1 0 …     in the caches
-//!                              ↑ set on 0 → 1, cleared on 1 → 0
-//!   changes   ──►  m counters  … 0 0 2 0 1 1 0 …     in memory
-//! ```
-//!
-//! A lookup needs to know only whether a counter is zero. Keeping that in a [`Bloom`] filter of
-//! the same shape makes lookups as small and as fast as a Bloom filter's, for a quarter more
-//! memory in all: 47.96 bits per key at 1 %. At every moment the bits are those of
-//! [`Counting::to_bloom`], to the byte. This is how Fan et al. (2000) arranged their caches:
-//! counters for oneself, bits for the neighbours.
-//!
-//! A pair is a filter but not a kind: its file is its counters', from which the bits follow.
+//! The essay is at [`CountingPair`].
 
 use crate::bloom::{Bloom, Counting};
 use crate::config::Config;
@@ -36,6 +24,20 @@ use crate::kinds::Declared;
 /// assert_eq!(for_the_neighbours.ones(), 0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// ```text
+///   lookups   ──►  m bits      … 0 0 1 0 1 1 0 …     in the caches
+///                              ↑ set on 0 → 1, cleared on 1 → 0
+///   changes   ──►  m counters  … 0 0 2 0 1 1 0 …     in memory
+/// ```
+///
+/// A lookup needs to know only whether a counter is zero. Keeping that in a [`Bloom`] filter of
+/// the same shape makes lookups as small and as fast as a Bloom filter's, for a quarter more
+/// memory in all: 47.96 bits per key at 1 %. At every moment the bits are those of
+/// [`Counting::to_bloom`], to the byte. This is how Fan et al. (2000) arranged their caches:
+/// counters for oneself, bits for the neighbours.
+///
+/// A pair is a filter but not a kind: its file is its counters', from which the bits follow.
 #[derive(Clone, Debug)]
 pub struct CountingPair {
     counting: Counting,

@@ -1,38 +1,7 @@
 //! The spectral Bloom filter with recurring minimum: keys whose least counter stands alone are
 //! counted once more elsewhere.
 //!
-//! ```text
-//!   first array     7  4  9  4    the least comes twice: nobody else was in either, most
-//!                                 likely. Estimate 4
-//!                   7  4  9  5    the least stands alone: less certain. The key has counters
-//!                                 in the second array, too:
-//!   second array    3  3  8  3    … few keys have, so it errs seldom. Estimate 3
-//! ```
-//!
-//! The first array is that of [`Counting`](crate::Counting), with wide counters. When only one
-//! counter of a key is free of others, that one is the least, and stands alone; when none is, the
-//! least stands alone more often than not. So a lone least counter is a sign of error, and such
-//! keys are few enough (about a fifth) for an array of half the size to count them well.
-//!
-//! The second array starts a key with what the first one told when its least counter first stood
-//! alone, and adds or takes 1 while it does. But a key may go back and forth, and the second
-//! array misses what happens meanwhile. Then it tells **too few**: of the keys in the test of
-//! [`Counting`](crate::Counting) 0.14 % and 0.87 %, where 1.3 % and 2.4 % are estimated wrong in
-//! all. Hence [`estimate`](SpectralRecurring::estimate) and not [`Count`](crate::Count), whose
-//! law that would break; and filters cannot be merged, as the second arrays of two filters know
-//! of different keys. `contains` asks the first array alone, which is that of
-//! [`Counting`](crate::Counting): no member is denied, and removal is exact there.
-//!
-//! When the last key leaves, the second array is cleared, for which it is walked through.
-//!
-//! Cost: as many counters as a Bloom filter has bits, and half as many again; 115.1 bits per key
-//! at 1 % with 8 bits each.
-//!
-//! When to choose it: for comparison. It is the best of the three rules that can remove, but
-//! gives up the one-sided error for little.
-//!
-//! - Cohen, Matias, *Spectral Bloom filters*, 2003: this rule beside the other two; also counters
-//!   of variable length, which are not made here.
+//! The essay is at [`SpectralRecurring`].
 
 use std::ops::RangeInclusive;
 
@@ -58,6 +27,39 @@ use crate::option;
 /// assert_eq!(words.filter().estimate(words.hash("the")), 3);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// ```text
+///   first array     7  4  9  4    the least comes twice: nobody else was in either, most
+///                                 likely. Estimate 4
+///                   7  4  9  5    the least stands alone: less certain. The key has counters
+///                                 in the second array, too:
+///   second array    3  3  8  3    … few keys have, so it errs seldom. Estimate 3
+/// ```
+///
+/// The first array is that of [`Counting`](crate::Counting), with wide counters. When only one
+/// counter of a key is free of others, that one is the least, and stands alone; when none is, the
+/// least stands alone more often than not. So a lone least counter is a sign of error, and such
+/// keys are few enough (about a fifth) for an array of half the size to count them well.
+///
+/// The second array starts a key with what the first one told when its least counter first stood
+/// alone, and adds or takes 1 while it does. But a key may go back and forth, and the second
+/// array misses what happens meanwhile. Then it tells **too few**: of the keys in the test of
+/// [`Counting`](crate::Counting) 0.14 % and 0.87 %, where 1.3 % and 2.4 % are estimated wrong in
+/// all. Hence [`estimate`](SpectralRecurring::estimate) and not [`Count`](crate::Count), whose
+/// law that would break; and filters cannot be merged, as the second arrays of two filters know
+/// of different keys. `contains` asks the first array alone, which is that of
+/// [`Counting`](crate::Counting): no member is denied, and removal is exact there.
+///
+/// When the last key leaves, the second array is cleared, for which it is walked through.
+///
+/// Cost: as many counters as a Bloom filter has bits, and half as many again; 115.1 bits per key
+/// at 1 % with 8 bits each.
+///
+/// When to choose it: for comparison. It is the best of the three rules that can remove, but
+/// gives up the one-sided error for little.
+///
+/// - Cohen, Matias, *Spectral Bloom filters*, 2003: this rule beside the other two; also counters
+///   of variable length, which are not made here.
 #[derive(Clone, Debug)]
 pub struct SpectralRecurring {
     first: Counters,

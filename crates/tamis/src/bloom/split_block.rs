@@ -1,54 +1,7 @@
 //! The split-block Bloom filter: one bit in each of eight lanes of one block, so that a lookup is
 //! one cache line and one vector test.
 //!
-//! # The idea
-//!
-//! ```text
-//!   hash ──high──► block ──────┐
-//!     └──low 32──► × 8 salts   ▼
-//!                 ┌────────┬────────┬────────┬─ … ─┬────────┐
-//!   one block     │ lane 0 │ lane 1 │ lane 2 │     │ lane 7 │
-//!                 └───▲────┴──▲─────┴─────▲──┴─ … ─┴──▲─────┘
-//!                     one bit in every lane: the top 5 (or 6) bits of the product low·saltᵢ
-//!
-//!   8 lanes of 32 bits (half a line) or 64 (one line)
-//! ```
-//!
-//! All eight products are one vector multiplication, all eight bits one vector shift; inserting
-//! is one OR, and a key is present when no bit of its mask is missing, which is one test. There
-//! is no loop, no branch and no second line.
-//!
-//! The code below is plain arithmetic on arrays of eight; compiled for AVX2, as batches are (see
-//! `simd`), it becomes exactly those instructions: `vpmulld`, `vpsrld`, `vpsllvd`, `vptest`.
-//!
-//! # Two shapes
-//!
-//! [`SplitBlock256`] has the geometry of Parquet, Impala, Kudu and Arrow: given the same hash it
-//! sets the same bits (the block is found from the hash's upper half in 32-bit arithmetic, which
-//! limits it to 2³¹ − 1 blocks). [`SplitBlock512`] is this library's own: blocks of a whole cache
-//! line, found by 64-bit arithmetic. Larger blocks even out the number of keys per block, so it
-//! needs less space for the same rate, and costs the same: either way a lookup waits for one
-//! line.
-//!
-//! # Cost
-//!
-//! Bits/key by formula, which the conformance suite holds the filter to: 256-bit blocks 10.53 at
-//! 1 %, 12.85 at 2⁻⁸, 16.89 at 0.1 %; 512-bit blocks 10.10, 12.18, 15.73. The price of blocks
-//! grows as the rate falls: below 0.01 % it passes 1.9 times the lower bound, and another filter
-//! should be taken; near 10⁻⁸ the 32 bits that place a key in its block are too few, and the
-//! filter is refused.
-//!
-//! # When to choose it
-//!
-//! When speed counts most and keys arrive over time. For a fixed set
-//! [`BinaryFuse8`](crate::BinaryFuse8) is smaller; to remove keys take [`Cuckoo`](crate::Cuckoo).
-//!
-//! # Bibliography
-//!
-//! - Putze, Sanders, Singler, *Cache-, hash- and space-efficient Bloom filters*, 2007: blocks,
-//!   and their price.
-//! - Apache Parquet, *BloomFilter.md*: the salts and the 256-bit layout, to the bit.
-//! - Apple, *Split block Bloom filters*, 2021: the analysis of one bit per lane.
+//! The essay is at [`SplitBlock`].
 
 use std::convert::Infallible;
 use std::ops::{BitAnd, BitOr, Not};
@@ -111,6 +64,55 @@ pub trait Lane: Word + BitAnd<Output = Self> + BitOr<Output = Self> + Not<Output
 /// assert!((0..1000u64).all(|id| ids.contains(&id)));
 /// # Ok::<(), tamis::BuildError>(())
 /// ```
+///
+/// # The idea
+///
+/// ```text
+///   hash ──high──► block ──────┐
+///     └──low 32──► × 8 salts   ▼
+///                 ┌────────┬────────┬────────┬─ … ─┬────────┐
+///   one block     │ lane 0 │ lane 1 │ lane 2 │     │ lane 7 │
+///                 └───▲────┴──▲─────┴─────▲──┴─ … ─┴──▲─────┘
+///                     one bit in every lane: the top 5 (or 6) bits of the product low·saltᵢ
+///
+///   8 lanes of 32 bits (half a line) or 64 (one line)
+/// ```
+///
+/// All eight products are one vector multiplication, all eight bits one vector shift; inserting
+/// is one OR, and a key is present when no bit of its mask is missing, which is one test. There
+/// is no loop, no branch and no second line.
+///
+/// The code below is plain arithmetic on arrays of eight; compiled for AVX2, as batches are (see
+/// `simd`), it becomes exactly those instructions: `vpmulld`, `vpsrld`, `vpsllvd`, `vptest`.
+///
+/// # Two shapes
+///
+/// [`SplitBlock256`] has the geometry of Parquet, Impala, Kudu and Arrow: given the same hash it
+/// sets the same bits (the block is found from the hash's upper half in 32-bit arithmetic, which
+/// limits it to 2³¹ − 1 blocks). [`SplitBlock512`] is this library's own: blocks of a whole cache
+/// line, found by 64-bit arithmetic. Larger blocks even out the number of keys per block, so it
+/// needs less space for the same rate, and costs the same: either way a lookup waits for one
+/// line.
+///
+/// # Cost
+///
+/// Bits/key by formula, which the conformance suite holds the filter to: 256-bit blocks 10.53 at
+/// 1 %, 12.85 at 2⁻⁸, 16.89 at 0.1 %; 512-bit blocks 10.10, 12.18, 15.73. The price of blocks
+/// grows as the rate falls: below 0.01 % it passes 1.9 times the lower bound, and another filter
+/// should be taken; near 10⁻⁸ the 32 bits that place a key in its block are too few, and the
+/// filter is refused.
+///
+/// # When to choose it
+///
+/// When speed counts most and keys arrive over time. For a fixed set
+/// [`BinaryFuse8`](crate::BinaryFuse8) is smaller; to remove keys take [`Cuckoo`](crate::Cuckoo).
+///
+/// # Bibliography
+///
+/// - Putze, Sanders, Singler, *Cache-, hash- and space-efficient Bloom filters*, 2007: blocks,
+///   and their price.
+/// - Apache Parquet, *BloomFilter.md*: the salts and the 256-bit layout, to the bit.
+/// - Apple, *Split block Bloom filters*, 2021: the analysis of one bit per lane.
 #[derive(Clone, Debug)]
 pub struct SplitBlock<L: Lane> {
     lanes: Buf<L>,

@@ -1,49 +1,6 @@
 //! The Bloom filter, as Bloom described it in 1970: `k` bits anywhere in one array.
 //!
-//! # The idea
-//!
-//! ```text
-//!             x₀        x₁             x₂         x = the hash, then remixed for every probe
-//!              ↓         ↓              ↓         bit = ⌊x·m / 2⁶⁴⌋
-//!   m bits  …0010000100001000010110000001000110…  a multiple of 64
-//! ```
-//!
-//! A key sets its `k` bits. To look it up, test them and stop at the first 0. At the best `k`
-//! half of the bits are set when the filter holds what it was built for: an absent key then
-//! passes each test with probability ½ and is refused after two probes on average, while a
-//! present key needs all `k`, each in a cache line of its own.
-//!
-//! # Where the bits lie
-//!
-//! The classic shortcut takes two numbers a, b from one hash and uses a + i·b mod m. It is only
-//! asymptotically as good as independent bits: at m = 10⁴ and k = 14 it doubles the
-//! false-positive rate. Here every probe multiplies and folds the whole 64-bit state, x ← y ⊕ (y
-//! ≫ 32) with y = x·φ, which measures like independent probes at every size. The index is the
-//! high half of a 128-bit product, so no range is favoured and no array is too long.
-//!
-//! # Cost
-//!
-//! m = n·log₂(1/ε)/ln 2 bits, 44 % above the lower bound. Inserting past the capacity never
-//! fails; it raises the rate, which [`fpr`](Filter::fpr) reports from the bits that are set.
-//!
-//! # When to choose it
-//!
-//! When filters must be united, intersected or sized without their keys, or when every bit counts
-//! at a rate above 1 % and speed does not. For speed take
-//! [`SplitBlock512`](crate::SplitBlock512); to remove keys, [`Cuckoo`](crate::Cuckoo); for a
-//! fixed set, [`BinaryFuse8`](crate::BinaryFuse8).
-//!
-//! # Bibliography
-//!
-//! - Bloom, *Space/time trade-offs in hash coding with allowable errors*, 1970: the idea.
-//! - Kirsch, Mitzenmacher, *Less hashing, same performance*, 2006: the two-number shortcut, and
-//!   why only asymptotically.
-//! - Dillinger, Manolios, *Bloom filters in probabilistic verification*, 2004: what goes wrong
-//!   with it in practice.
-//! - Bose et al., *On the false-positive rate of Bloom filters*, 2008: the classic formula is a
-//!   lower bound.
-//! - Swamidass, Baldi, *Mathematical correction for fingerprint similarity measures*, 2007: the
-//!   number of keys from the number of ones.
+//! The essay is at [`Bloom`].
 
 use crate::bits::{fastrange, mix64, positions, remix, spread};
 use crate::bloom::{BitWords, insert_all};
@@ -68,6 +25,51 @@ use crate::simd::{self, TableMut};
 /// assert!(!seen.contains("bob"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// # The idea
+///
+/// ```text
+///             x₀        x₁             x₂         x = the hash, then remixed for every probe
+///              ↓         ↓              ↓         bit = ⌊x·m / 2⁶⁴⌋
+///   m bits  …0010000100001000010110000001000110…  a multiple of 64
+/// ```
+///
+/// A key sets its `k` bits. To look it up, test them and stop at the first 0. At the best `k`
+/// half of the bits are set when the filter holds what it was built for: an absent key then
+/// passes each test with probability ½ and is refused after two probes on average, while a
+/// present key needs all `k`, each in a cache line of its own.
+///
+/// # Where the bits lie
+///
+/// The classic shortcut takes two numbers a, b from one hash and uses a + i·b mod m. It is only
+/// asymptotically as good as independent bits: at m = 10⁴ and k = 14 it doubles the
+/// false-positive rate. Here every probe multiplies and folds the whole 64-bit state, x ← y ⊕ (y
+/// ≫ 32) with y = x·φ, which measures like independent probes at every size. The index is the
+/// high half of a 128-bit product, so no range is favoured and no array is too long.
+///
+/// # Cost
+///
+/// m = n·log₂(1/ε)/ln 2 bits, 44 % above the lower bound. Inserting past the capacity never
+/// fails; it raises the rate, which [`fpr`](Filter::fpr) reports from the bits that are set.
+///
+/// # When to choose it
+///
+/// When filters must be united, intersected or sized without their keys, or when every bit counts
+/// at a rate above 1 % and speed does not. For speed take
+/// [`SplitBlock512`](crate::SplitBlock512); to remove keys, [`Cuckoo`](crate::Cuckoo); for a
+/// fixed set, [`BinaryFuse8`](crate::BinaryFuse8).
+///
+/// # Bibliography
+///
+/// - Bloom, *Space/time trade-offs in hash coding with allowable errors*, 1970: the idea.
+/// - Kirsch, Mitzenmacher, *Less hashing, same performance*, 2006: the two-number shortcut, and
+///   why only asymptotically.
+/// - Dillinger, Manolios, *Bloom filters in probabilistic verification*, 2004: what goes wrong
+///   with it in practice.
+/// - Bose et al., *On the false-positive rate of Bloom filters*, 2008: the classic formula is a
+///   lower bound.
+/// - Swamidass, Baldi, *Mathematical correction for fingerprint similarity measures*, 2007: the
+///   number of keys from the number of ones.
 #[derive(Clone, Debug)]
 pub struct Bloom {
     pub(super) words: Buf<u64>,

@@ -1,45 +1,7 @@
 //! The two-choice Bloom filter: two groups of `k` bits for each key, of which the one that sets
 //! fewer new bits is used.
 //!
-//! # The idea
-//!
-//! ```text
-//!   group 0     ↓   ↓      ↓           one of three is new: this group is chosen, and sets it
-//!   m bits   …0010010010011000010110000001000110…
-//!   group 1          ↑        ↑   ↑    two are new
-//! ```
-//!
-//! A key may set its bits in either of two ways, and takes the one that costs fewer. So the array
-//! stays emptier: fewer bits are set for the same keys. The price is paid by lookups, which
-//! cannot know the choice: a key is present when all bits of either group are set, and an absent
-//! key has two chances to be found.
-//!
-//! # Insert
-//!
-//! A key that is found already needs nothing; without that test a second insertion, after other
-//! keys came, might choose the other group and set bits for nothing. Otherwise the bits that are
-//! missing are counted in both groups, and those of the cheaper one are set, of the first at a
-//! tie. The choice depends on the keys that came before, so the bytes depend on the order.
-//!
-//! # Cost
-//!
-//! Bits/key by formula, which the tests hold the filter to, beside the classic filter's: 9.64
-//! (9.59) at 1 %, 11.48 (11.54) at 2⁻⁸, 14.16 (14.38) at 0.1 %, 18.71 (19.17) at 0.01 %. So it
-//! saves 1.5 to 2.4 % of the space from 0.1 % down and nothing above 0.4 %. A lookup reads up to
-//! 2k lines: 22 at 0.1 %. An absent key is refused after two probes of each group on average.
-//!
-//! # When to choose it
-//!
-//! When the last 2 % of a Bloom filter's bits count, and merging must stay possible. Otherwise
-//! [`Bloom`](crate::Bloom) is faster, and [`TinySet`](crate::TinySet) far smaller.
-//!
-//! Merging keeps every member. But the union is fuller than a filter that was built from all
-//! keys: each side chose without knowing the other's bits.
-//!
-//! # Bibliography
-//!
-//! - Lumetta, Mitzenmacher, *Using the power of two choices to improve Bloom filters*, 2007: the
-//!   idea, and the equation for the fill.
+//! The essay is at [`TwoChoice`].
 
 use crate::bits::{mix64, positions};
 use crate::bloom::View;
@@ -62,6 +24,46 @@ use crate::simd;
 /// assert!(seen.contains("alice"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// # The idea
+///
+/// ```text
+///   group 0     ↓   ↓      ↓           one of three is new: this group is chosen, and sets it
+///   m bits   …0010010010011000010110000001000110…
+///   group 1          ↑        ↑   ↑    two are new
+/// ```
+///
+/// A key may set its bits in either of two ways, and takes the one that costs fewer. So the array
+/// stays emptier: fewer bits are set for the same keys. The price is paid by lookups, which
+/// cannot know the choice: a key is present when all bits of either group are set, and an absent
+/// key has two chances to be found.
+///
+/// # Insert
+///
+/// A key that is found already needs nothing; without that test a second insertion, after other
+/// keys came, might choose the other group and set bits for nothing. Otherwise the bits that are
+/// missing are counted in both groups, and those of the cheaper one are set, of the first at a
+/// tie. The choice depends on the keys that came before, so the bytes depend on the order.
+///
+/// # Cost
+///
+/// Bits/key by formula, which the tests hold the filter to, beside the classic filter's: 9.64
+/// (9.59) at 1 %, 11.48 (11.54) at 2⁻⁸, 14.16 (14.38) at 0.1 %, 18.71 (19.17) at 0.01 %. So it
+/// saves 1.5 to 2.4 % of the space from 0.1 % down and nothing above 0.4 %. A lookup reads up to
+/// 2k lines: 22 at 0.1 %. An absent key is refused after two probes of each group on average.
+///
+/// # When to choose it
+///
+/// When the last 2 % of a Bloom filter's bits count, and merging must stay possible. Otherwise
+/// [`Bloom`](crate::Bloom) is faster, and [`TinySet`](crate::TinySet) far smaller.
+///
+/// Merging keeps every member. But the union is fuller than a filter that was built from all
+/// keys: each side chose without knowing the other's bits.
+///
+/// # Bibliography
+///
+/// - Lumetta, Mitzenmacher, *Using the power of two choices to improve Bloom filters*, 2007: the
+///   idea, and the equation for the fill.
 #[derive(Clone, Debug)]
 pub struct TwoChoice {
     words: Buf<u64>,

@@ -1,59 +1,7 @@
 //! The variable-increment counting Bloom filter: counters that remember a little of who added to
 //! them.
 //!
-//! # The idea
-//!
-//! ```text
-//!   a key's probe:  place ⌊x·m / 2⁶⁴⌋ and step v, one of L … 2L − 1 (4, 5, 6, 7),
-//!                   both from the state x
-//!
-//!   counter   0       nothing was added         no key
-//!             5       5                         only keys of step 5
-//!             9       4+5                       keys of step 4 and 5: what is left is 0,
-//!                                               or again a sum of steps
-//!            13       4+4+5, 6+7                any key: a step taken off leaves 6 … 9,
-//!                                               which may be
-//!            63       saturated                 any key, for ever
-//! ```
-//!
-//! A counting filter adds 1 and can only say whether anybody was here. Here each key adds a step
-//! of its own to each of its counters. A key whose step is `v` can have been in a counter of
-//! value `c` only if `c − v` is 0 or at least L, the least that others can have added. One other
-//! key is found out with probability 1 − 1/L, two still sometimes, three never. So fewer counters
-//! do, and they need not be much wider.
-//!
-//! # Places that coincide
-//!
-//! If two probes of a key choose the same counter, each adds its step there, and each is taken
-//! away again on removal. What a member finds is then its own step plus a sum of others, its own
-//! among them: 0 or at least L, and so it is never denied. A removal looks closer than a lookup
-//! does: it tests each probe against what the earlier ones would leave.
-//!
-//! # A counter that is full
-//!
-//! As in [`Counting`](crate::Counting), the greatest value accepts every key and is never changed
-//! again. At capacity 2.2·10⁻⁸ of the counters are so at 1 % (`math::vi_counting_overflow`), more
-//! if keys are inserted often. Where counters of the usual width would saturate more often than
-//! 10⁻⁷, at rates near one half, they are a bit wider.
-//!
-//! # Cost
-//!
-//! At 1 %: 4.121 counters of 6 bits for each key and k = 5, 24.73 bits per key where
-//! [`Counting`](crate::Counting) takes 38.37; at 0.39 %, 29.77. L = 8 takes fewer counters of 7
-//! bits, 25.28 bits, and L = 2 more of 5, 26.88. Inserting never fails; merging adds the
-//! counters. There is no count of copies: a sum does not tell its summands.
-//!
-//! # When to choose it
-//!
-//! When keys come and go, filters must be merged by addition, and a third of
-//! [`Counting`](crate::Counting)'s space matters. Where merging does not,
-//! [`Cuckoo`](crate::Cuckoo) and [`TinySetRemovable`](crate::TinySetRemovable) take less than
-//! half of this.
-//!
-//! # Bibliography
-//!
-//! - Rottenstreich, Kanizo, Keslassy, *The variable-increment counting Bloom filter*, 2012 and
-//!   2014: the steps L … 2L − 1, the rate, and sequences that can be told apart for longer.
+//! The essay is at [`VariableIncrement`].
 
 use std::ops::RangeInclusive;
 
@@ -81,6 +29,60 @@ use crate::packed::{Packed, View};
 /// assert!(!routes.contains("10.1.0.0/16"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// # The idea
+///
+/// ```text
+///   a key's probe:  place ⌊x·m / 2⁶⁴⌋ and step v, one of L … 2L − 1 (4, 5, 6, 7),
+///                   both from the state x
+///
+///   counter   0       nothing was added         no key
+///             5       5                         only keys of step 5
+///             9       4+5                       keys of step 4 and 5: what is left is 0,
+///                                               or again a sum of steps
+///            13       4+4+5, 6+7                any key: a step taken off leaves 6 … 9,
+///                                               which may be
+///            63       saturated                 any key, for ever
+/// ```
+///
+/// A counting filter adds 1 and can only say whether anybody was here. Here each key adds a step
+/// of its own to each of its counters. A key whose step is `v` can have been in a counter of
+/// value `c` only if `c − v` is 0 or at least L, the least that others can have added. One other
+/// key is found out with probability 1 − 1/L, two still sometimes, three never. So fewer counters
+/// do, and they need not be much wider.
+///
+/// # Places that coincide
+///
+/// If two probes of a key choose the same counter, each adds its step there, and each is taken
+/// away again on removal. What a member finds is then its own step plus a sum of others, its own
+/// among them: 0 or at least L, and so it is never denied. A removal looks closer than a lookup
+/// does: it tests each probe against what the earlier ones would leave.
+///
+/// # A counter that is full
+///
+/// As in [`Counting`](crate::Counting), the greatest value accepts every key and is never changed
+/// again. At capacity 2.2·10⁻⁸ of the counters are so at 1 % (`math::vi_counting_overflow`), more
+/// if keys are inserted often. Where counters of the usual width would saturate more often than
+/// 10⁻⁷, at rates near one half, they are a bit wider.
+///
+/// # Cost
+///
+/// At 1 %: 4.121 counters of 6 bits for each key and k = 5, 24.73 bits per key where
+/// [`Counting`](crate::Counting) takes 38.37; at 0.39 %, 29.77. L = 8 takes fewer counters of 7
+/// bits, 25.28 bits, and L = 2 more of 5, 26.88. Inserting never fails; merging adds the
+/// counters. There is no count of copies: a sum does not tell its summands.
+///
+/// # When to choose it
+///
+/// When keys come and go, filters must be merged by addition, and a third of
+/// [`Counting`](crate::Counting)'s space matters. Where merging does not,
+/// [`Cuckoo`](crate::Cuckoo) and [`TinySetRemovable`](crate::TinySetRemovable) take less than
+/// half of this.
+///
+/// # Bibliography
+///
+/// - Rottenstreich, Kanizo, Keslassy, *The variable-increment counting Bloom filter*, 2012 and
+///   2014: the steps L … 2L − 1, the rate, and sequences that can be told apart for longer.
 #[derive(Clone, Debug)]
 pub struct VariableIncrement {
     table: Packed,

@@ -1,29 +1,6 @@
 //! Building from more hashes than fit in memory.
 //!
-//! ```text
-//!   push ──► 256 buffers, by the top 8 bits of φ·hash ──► 256 files in a directory of their own
-//!
-//!   finish   shard 0         shard 1         shard 2              each read, solved, and forgotten
-//!            ├───────────────┼───────────────┼─────────── … ┤     φ·hash from 0 to 2⁶⁴
-//!            ├──┼──┼──┼──┼──┼──┼──┼──┼──┼──┼──┼──┼──┼── … ┤       files
-//! ```
-//!
-//! The number of shards depends on the number of keys, which is known only at the end. But a shard
-//! is a range of multiples φ·hash, and so is a file: a shard's keys are in a few neighbouring
-//! files, and a file that two shards share is read for both.
-//!
-//! Memory: the filter, 16 MiB of buffers, and while shards are solved 17 bytes per thread for each
-//! key of a shard (up to 12.5 million keys, so 213 MB). Disk: 8 bytes a key. Repeated keys are
-//! dropped file by file, for which a whole file is read: 8 bytes for each of its hashes, a 256th
-//! of all of them, or all of them if one hash repeats over and over.
-//!
-//! | keys | to disk | to a filter of 8 bits, two threads | most memory | by the formula above |
-//! |---|---|---|---|---|
-//! | 4·10⁸ | 11 s | 27 s | 836 MB | 886 MB |
-//! | 10⁹ | 39 s | 70 s | 1488 MB | 1553 MB |
-//!
-//! The keys were distinct. Every one was found again, and 0.39 % of others (two cores; `cargo run
-//! --release -p tamis-examples --bin out_of_core -- 1000000000 DIRECTORY 2`).
+//! The essay is at [`Spill`].
 
 use std::fs::{self, File};
 use std::hash::{BuildHasher, RandomState};
@@ -63,6 +40,31 @@ const BUFFER: u64 = 8 << 10;
 /// ```
 ///
 /// [`Keyed::from_filter`](crate::Keyed::from_filter) turns it into a filter of keys.
+///
+/// ```text
+///   push ──► 256 buffers, by the top 8 bits of φ·hash ──► 256 files in a directory of their own
+///
+///   finish   shard 0         shard 1         shard 2              each read, solved, and forgotten
+///            ├───────────────┼───────────────┼─────────── … ┤     φ·hash from 0 to 2⁶⁴
+///            ├──┼──┼──┼──┼──┼──┼──┼──┼──┼──┼──┼──┼──┼── … ┤       files
+/// ```
+///
+/// The number of shards depends on the number of keys, which is known only at the end. But a shard
+/// is a range of multiples φ·hash, and so is a file: a shard's keys are in a few neighbouring
+/// files, and a file that two shards share is read for both.
+///
+/// Memory: the filter, 16 MiB of buffers, and while shards are solved 17 bytes per thread for each
+/// key of a shard (up to 12.5 million keys, so 213 MB). Disk: 8 bytes a key. Repeated keys are
+/// dropped file by file, for which a whole file is read: 8 bytes for each of its hashes, a 256th
+/// of all of them, or all of them if one hash repeats over and over.
+///
+/// | keys | to disk | to a filter of 8 bits, two threads | most memory | by the formula above |
+/// |---|---|---|---|---|
+/// | 4·10⁸ | 11 s | 27 s | 836 MB | 886 MB |
+/// | 10⁹ | 39 s | 70 s | 1488 MB | 1553 MB |
+///
+/// The keys were distinct. Every one was found again, and 0.39 % of others (two cores; `cargo run
+/// --release -p tamis-examples --bin out_of_core -- 1000000000 DIRECTORY 2`).
 #[derive(Debug)]
 pub struct Spill {
     buckets: Vec<Bucket>,

@@ -1,64 +1,7 @@
 //! The d-left counting Bloom filter: remainders in cells, each key in the emptiest of four
 //! buckets, and a way to remove.
 //!
-//! # The idea
-//!
-//! ```text
-//!   hash ──► fingerprint F = (bucket b, remainder v)       one of B·2^r, B any number
-//!
-//!   subtable 0        subtable 1        subtable 2        subtable 3        B buckets each
-//!   bucket b          b + o₁(v)         b + o₂(v)         b + o₃(v)         modulo B
-//!  ┌──┬──┬──┬─…─┐    ┌──┬──┬──┬─…─┐    ┌──┬──┬──┬─…─┐    ┌──┬──┬──┬─…─┐
-//!  │v'│  │v"│   │    │v │v'│  │   │    │  │v'│v │   │    │v"│  │v'│   │    8 cells a bucket
-//!  └──┴──┴──┴─…─┘    └──┴──┴──┴─…─┘    └──┴──┴──┴─…─┘    └──┴──┴──┴─…─┘
-//!                                          ╰─ a cell: counter of 2 bits (0: free),
-//!                                                     remainder of r bits
-//! ```
-//!
-//! A counting Bloom filter spends four bits on each of its cells and needs ten cells a key, to be
-//! able to forget. This one does the same with a hash table: a key has one bucket in each of four
-//! subtables and its remainder is put in the one with the fewest cells in use, the leftmost if
-//! several have. With so many choices the buckets fill alike: at a mean of six of eight cells
-//! none overflows. A key is present when its remainder stands in one of its four buckets; equal
-//! fingerprints share a cell and are counted.
-//!
-//! # Why removal is never in doubt
-//!
-//! If each subtable hashed a key anew, two keys could share bucket and remainder in one subtable
-//! and not in another. Removing one of them would then find two cells that might be its own, and
-//! could take the wrong one. So a key has one fingerprint F = (b, v), and subtable j shows it
-//! under a bijection of all fingerprints: the bucket is moved by an amount that the remainder
-//! chooses. Two keys that meet in one subtable meet in all, for they have the same F, and taking
-//! out either leaves the other. The paper multiplies F modulo a power of two; moving buckets
-//! works for any B.
-//!
-//! # Copies
-//!
-//! A counter goes to three. The paper's saturates there and can never be lowered again. Here the
-//! fourth copy takes a further cell of the same remainder, in the emptiest bucket as ever: counts
-//! and removals stay exact until the four buckets are full, at 96 copies at most.
-//!
-//! # Cost
-//!
-//! (r + 2)·32/24 bits per key for a rate of 24/2^r: 18.67 bits at 0.58 % (what a rate of 1 %
-//! gives, as r is whole), 20.0 at 0.29 %. The counting Bloom filter takes 38.4 and 46 bits or so.
-//! A lookup reads four lines; an insertion reads the same four, writes one cell and never moves
-//! another key.
-//!
-//! # When to choose it
-//!
-//! When keys come and go and every insertion must be short: no chain of moves, however full the
-//! table. Otherwise [`Cuckoo`](crate::Cuckoo) removes and counts in little more than half the
-//! space.
-//!
-//! # Bibliography
-//!
-//! - Bonomi, Mitzenmacher, Panigrahy, Singh, Varghese, *An improved construction for counting
-//!   Bloom filters*, 2006: the filter, and the bijections that make removal safe.
-//! - Vöcking, *How asymmetry helps load balancing*, 1999: why subtables and ties to the left fill
-//!   more evenly.
-//! - Broder, Mitzenmacher, *Using multiple hash functions to improve IP lookups*, 2001: d-left
-//!   hashing in buckets.
+//! The essay is at [`DLeft`].
 
 use crate::bits::{fastrange, low_mask, mix64, positions};
 use crate::config::{Config, Param};
@@ -84,6 +27,65 @@ use crate::packed::Packed;
 /// assert!(!flows.contains("10.0.0.1:443"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// # The idea
+///
+/// ```text
+///   hash ──► fingerprint F = (bucket b, remainder v)       one of B·2^r, B any number
+///
+///   subtable 0        subtable 1        subtable 2        subtable 3        B buckets each
+///   bucket b          b + o₁(v)         b + o₂(v)         b + o₃(v)         modulo B
+///  ┌──┬──┬──┬─…─┐    ┌──┬──┬──┬─…─┐    ┌──┬──┬──┬─…─┐    ┌──┬──┬──┬─…─┐
+///  │v'│  │v"│   │    │v │v'│  │   │    │  │v'│v │   │    │v"│  │v'│   │    8 cells a bucket
+///  └──┴──┴──┴─…─┘    └──┴──┴──┴─…─┘    └──┴──┴──┴─…─┘    └──┴──┴──┴─…─┘
+///                                          ╰─ a cell: counter of 2 bits (0: free),
+///                                                     remainder of r bits
+/// ```
+///
+/// A counting Bloom filter spends four bits on each of its cells and needs ten cells a key, to be
+/// able to forget. This one does the same with a hash table: a key has one bucket in each of four
+/// subtables and its remainder is put in the one with the fewest cells in use, the leftmost if
+/// several have. With so many choices the buckets fill alike: at a mean of six of eight cells
+/// none overflows. A key is present when its remainder stands in one of its four buckets; equal
+/// fingerprints share a cell and are counted.
+///
+/// # Why removal is never in doubt
+///
+/// If each subtable hashed a key anew, two keys could share bucket and remainder in one subtable
+/// and not in another. Removing one of them would then find two cells that might be its own, and
+/// could take the wrong one. So a key has one fingerprint F = (b, v), and subtable j shows it
+/// under a bijection of all fingerprints: the bucket is moved by an amount that the remainder
+/// chooses. Two keys that meet in one subtable meet in all, for they have the same F, and taking
+/// out either leaves the other. The paper multiplies F modulo a power of two; moving buckets
+/// works for any B.
+///
+/// # Copies
+///
+/// A counter goes to three. The paper's saturates there and can never be lowered again. Here the
+/// fourth copy takes a further cell of the same remainder, in the emptiest bucket as ever: counts
+/// and removals stay exact until the four buckets are full, at 96 copies at most.
+///
+/// # Cost
+///
+/// (r + 2)·32/24 bits per key for a rate of 24/2^r: 18.67 bits at 0.58 % (what a rate of 1 %
+/// gives, as r is whole), 20.0 at 0.29 %. The counting Bloom filter takes 38.4 and 46 bits or so.
+/// A lookup reads four lines; an insertion reads the same four, writes one cell and never moves
+/// another key.
+///
+/// # When to choose it
+///
+/// When keys come and go and every insertion must be short: no chain of moves, however full the
+/// table. Otherwise [`Cuckoo`](crate::Cuckoo) removes and counts in little more than half the
+/// space.
+///
+/// # Bibliography
+///
+/// - Bonomi, Mitzenmacher, Panigrahy, Singh, Varghese, *An improved construction for counting
+///   Bloom filters*, 2006: the filter, and the bijections that make removal safe.
+/// - Vöcking, *How asymmetry helps load balancing*, 1999: why subtables and ties to the left fill
+///   more evenly.
+/// - Broder, Mitzenmacher, *Using multiple hash functions to improve IP lookups*, 2001: d-left
+///   hashing in buckets.
 #[derive(Clone, Debug)]
 pub struct DLeft {
     /// Remainder and, in the lowest two bits, counter; eight cells to a bucket, the subtables one

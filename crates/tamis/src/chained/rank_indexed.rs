@@ -1,66 +1,6 @@
 //! Rank-indexed hashing: chains without pointers, found by counting ones.
 //!
-//! # The idea
-//!
-//! ```text
-//!   hash ──► bucket, chain (one of 64), fingerprint of r bits
-//!
-//!   index   0 1 1 0 0 1 0 …          one bit a chain: it has a first item
-//!             │ │     │
-//!   marks     0 1     1  │ 1 0 │ 0   one bit an item: its chain has another
-//!             │ │     │    │ │   │
-//!   items     a b     d  │ c e │ f   fingerprints, level by level
-//!            ╰─ level 1 ─╯╰─ 2 ─╯╰ 3
-//!
-//!   chain 1 is a; chain 2 is b, c, f; chain 5 is d, e
-//!   ranks in level 1: chain 1 → 0, 2 → 1, 5 → 2; in level 2: chain 2 → 0, 5 → 1
-//! ```
-//!
-//! A hash table with chains spends most of its memory on pointers. Here the items of a bucket lie
-//! without gaps: first the first items of all chains that have one, then all second items, and so
-//! on. Where an item of a chain lies follows from how many chains before it reach its level, the
-//! rank of a bit among ones, which is one `popcnt`: no level is longer than a word. One bit a
-//! chain and one bit an item is all that the structure costs.
-//!
-//! A key is present when its fingerprint stands in its chain. A new item goes to the end of its
-//! chain and the items after it move up; to remove one, the last of its chain takes its place.
-//!
-//! # Banks
-//!
-//! With 64 chains and as many keys in the mean, a bucket that must not overflow would have to
-//! hold 105 items: the slack costs four bits a key. So up to 64 buckets make a bank and share its
-//! slots, lying one after another without gaps; a bank of 4096 keys in the mean needs only 9 %
-//! more.
-//!
-//! ```text
-//!   one bank   │ index         │ ends           │ marks         │ items          │
-//!              │ 64 bits       │ 16 bits: where │ a bit a slot  │ r bits a slot  │
-//!              │ a bucket      │ a bucket ends  │               │                │
-//! ```
-//!
-//! Of at most 4096 keys there is one bank, with exactly as many slots. A larger filter gives each
-//! bank so many that a refusal below capacity has a probability of one in a million.
-//!
-//! # Cost
-//!
-//! At capacity there is one key a chain: the rate is 1 − e^(−2^−r), 0.39 % at 8 bits, and the
-//! bits per key are 1 + ¼ + 9 % more than r + 1: 11.1 at 0.39 %, 10.0 at 0.78 % (what a rate of 1
-//! % gives, as r is whole). A lookup of an absent key ends in 37 % of cases with the index, one
-//! line; otherwise it reads three more in the same bank. An insertion moves half a bank in the
-//! mean, 2 KiB at 8 bits.
-//!
-//! # When to choose it
-//!
-//! When keys come and go, space counts and lookups outnumber changes by far.
-//! [`TinySetRemovable`](crate::TinySetRemovable) is smaller and faster to change, as it keeps a
-//! chain in one cache line.
-//!
-//! # Bibliography
-//!
-//! - Hua, Zhao, Lin, Xu, *Rank-indexed hashing: a compact construction of Bloom filters and
-//!   variants*, 2008: levels, ranks and marks. How buckets share their slots is this library's
-//!   own.
-//! - Jacobson, *Space-efficient static trees and graphs*, 1989: rank instead of pointers.
+//! The essay is at [`RankIndexed`].
 
 use crate::bits::{fastrange, low_mask};
 use crate::buf::Buf;
@@ -85,6 +25,68 @@ use crate::{math, simd};
 /// assert!(!online.contains("alice"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// # The idea
+///
+/// ```text
+///   hash ──► bucket, chain (one of 64), fingerprint of r bits
+///
+///   index   0 1 1 0 0 1 0 …          one bit a chain: it has a first item
+///             │ │     │
+///   marks     0 1     1  │ 1 0 │ 0   one bit an item: its chain has another
+///             │ │     │    │ │   │
+///   items     a b     d  │ c e │ f   fingerprints, level by level
+///            ╰─ level 1 ─╯╰─ 2 ─╯╰ 3
+///
+///   chain 1 is a; chain 2 is b, c, f; chain 5 is d, e
+///   ranks in level 1: chain 1 → 0, 2 → 1, 5 → 2; in level 2: chain 2 → 0, 5 → 1
+/// ```
+///
+/// A hash table with chains spends most of its memory on pointers. Here the items of a bucket lie
+/// without gaps: first the first items of all chains that have one, then all second items, and so
+/// on. Where an item of a chain lies follows from how many chains before it reach its level, the
+/// rank of a bit among ones, which is one `popcnt`: no level is longer than a word. One bit a
+/// chain and one bit an item is all that the structure costs.
+///
+/// A key is present when its fingerprint stands in its chain. A new item goes to the end of its
+/// chain and the items after it move up; to remove one, the last of its chain takes its place.
+///
+/// # Banks
+///
+/// With 64 chains and as many keys in the mean, a bucket that must not overflow would have to
+/// hold 105 items: the slack costs four bits a key. So up to 64 buckets make a bank and share its
+/// slots, lying one after another without gaps; a bank of 4096 keys in the mean needs only 9 %
+/// more.
+///
+/// ```text
+///   one bank   │ index         │ ends           │ marks         │ items          │
+///              │ 64 bits       │ 16 bits: where │ a bit a slot  │ r bits a slot  │
+///              │ a bucket      │ a bucket ends  │               │                │
+/// ```
+///
+/// Of at most 4096 keys there is one bank, with exactly as many slots. A larger filter gives each
+/// bank so many that a refusal below capacity has a probability of one in a million.
+///
+/// # Cost
+///
+/// At capacity there is one key a chain: the rate is 1 − e^(−2^−r), 0.39 % at 8 bits, and the
+/// bits per key are 1 + ¼ + 9 % more than r + 1: 11.1 at 0.39 %, 10.0 at 0.78 % (what a rate of 1
+/// % gives, as r is whole). A lookup of an absent key ends in 37 % of cases with the index, one
+/// line; otherwise it reads three more in the same bank. An insertion moves half a bank in the
+/// mean, 2 KiB at 8 bits.
+///
+/// # When to choose it
+///
+/// When keys come and go, space counts and lookups outnumber changes by far.
+/// [`TinySetRemovable`](crate::TinySetRemovable) is smaller and faster to change, as it keeps a
+/// chain in one cache line.
+///
+/// # Bibliography
+///
+/// - Hua, Zhao, Lin, Xu, *Rank-indexed hashing: a compact construction of Bloom filters and
+///   variants*, 2008: levels, ranks and marks. How buckets share their slots is this library's
+///   own.
+/// - Jacobson, *Space-efficient static trees and graphs*, 1989: rank instead of pointers.
 #[derive(Clone, Debug)]
 pub struct RankIndexed {
     /// The banks, one after another.

@@ -1,46 +1,7 @@
 //! Compact block filters: the Golomb-coded sets of Bitcoin, as BIP 158 lays them down, to the
 //! byte.
 //!
-//! # The format
-//!
-//! ```text
-//!   ┌──────────────┬──────────────────────────────────────────────────────────┬─────────┐
-//!   │ N            │ N codes: quotient in ones, a zero, 19 bits of rest       │ zeros   │
-//!   │ CompactSize  │ the highest bit of a byte first                          │ to byte │
-//!   └──────────────┴──────────────────────────────────────────────────────────┴─────────┘
-//!
-//!   value of an item = ⌊SipHash-2-4(item) · N · 784931 / 2⁶⁴⌋
-//!                      keyed by the first 16 bytes of the block's hash
-//!   codes            = differences of the sorted values, the first from 0
-//! ```
-//!
-//! A wallet asks for the filter of a block, looks for its own scripts, and fetches the block only
-//! where one is found: the server does not learn which scripts they are. A set of no items is the
-//! single byte 0.
-//!
-//! N counts distinct items. Two of them may have one value, so a difference may be 0, which
-//! [`Golomb`](crate::Golomb) has no code for. There is no index either: [`Bip158::match_any`]
-//! goes through the filter once for any number of items, and so does [`Bip158::contains`] for
-//! one.
-//!
-//! # Cost
-//!
-//! 21.05 bits per item at a rate of 1/784931 = 1.27·10⁻⁶, where 19.58 are the least. M is 1.497
-//! times 2¹⁹ because that is where a Rice code comes closest.
-//!
-//! # Errors
-//!
-//! A filter from the network is read once as a whole before it is believed: more items than its
-//! bytes can hold, a `CompactSize` that is longer than needed, a code that does not end, a value
-//! out of range, a bit set in the padding, and bytes after it are each refused, and nothing is
-//! allocated on the word of N.
-//!
-//! # Bibliography
-//!
-//! - Osuntokun, Akselrod, *BIP 158: Compact block filters for light clients*, 2017: the format
-//!   and its vectors.
-//! - Aumasson, Bernstein, *SipHash: a fast short-input PRF*, 2012: the hash, whose key nobody
-//!   could know beforehand.
+//! The essay is at [`Bip158`].
 
 use std::hash::Hasher;
 
@@ -61,6 +22,47 @@ use crate::error::{BuildError, BuildErrorKind, DecodeError};
 /// assert!(received.match_any(["script of Carol", "script of Alice"]));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// # The format
+///
+/// ```text
+///   ┌──────────────┬──────────────────────────────────────────────────────────┬─────────┐
+///   │ N            │ N codes: quotient in ones, a zero, 19 bits of rest       │ zeros   │
+///   │ CompactSize  │ the highest bit of a byte first                          │ to byte │
+///   └──────────────┴──────────────────────────────────────────────────────────┴─────────┘
+///
+///   value of an item = ⌊SipHash-2-4(item) · N · 784931 / 2⁶⁴⌋
+///                      keyed by the first 16 bytes of the block's hash
+///   codes            = differences of the sorted values, the first from 0
+/// ```
+///
+/// A wallet asks for the filter of a block, looks for its own scripts, and fetches the block only
+/// where one is found: the server does not learn which scripts they are. A set of no items is the
+/// single byte 0.
+///
+/// N counts distinct items. Two of them may have one value, so a difference may be 0, which
+/// [`Golomb`](crate::Golomb) has no code for. There is no index either: [`Bip158::match_any`]
+/// goes through the filter once for any number of items, and so does [`Bip158::contains`] for
+/// one.
+///
+/// # Cost
+///
+/// 21.05 bits per item at a rate of 1/784931 = 1.27·10⁻⁶, where 19.58 are the least. M is 1.497
+/// times 2¹⁹ because that is where a Rice code comes closest.
+///
+/// # Errors
+///
+/// A filter from the network is read once as a whole before it is believed: more items than its
+/// bytes can hold, a `CompactSize` that is longer than needed, a code that does not end, a value
+/// out of range, a bit set in the padding, and bytes after it are each refused, and nothing is
+/// allocated on the word of N.
+///
+/// # Bibliography
+///
+/// - Osuntokun, Akselrod, *BIP 158: Compact block filters for light clients*, 2017: the format
+///   and its vectors.
+/// - Aumasson, Bernstein, *SipHash: a fast short-input PRF*, 2012: the hash, whose key nobody
+///   could know beforehand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bip158 {
     key: [u8; 16],

@@ -1,71 +1,6 @@
 //! The Golomb-coded set: sorted hashes, of which only the gaps are stored.
 //!
-//! # The idea
-//!
-//! ```text
-//!   hash ──► mixed, scaled to a value in 0 … U − 1,   U = n/ε
-//!
-//!   values     5      12 13        40      │  66 …           │   in chunks of 2^s values
-//!   gaps       5       6  0        26      │   2 …           │   how many values were left out
-//!   code       0  0  0  1110 … 010 000 110 101               │
-//!              ▲  quotients      rests  ◄──┤                 │
-//!   index      offset of chunk 0           of chunk 1        of chunk 2
-//!
-//!   gap = quotient · 2^P + rest, here P = 3: unary quotients, then rests from the end
-//! ```
-//!
-//! n values drawn from n/ε cover a share ε of them, so an absent key has the value of a member
-//! with that probability. The sorted values are n numbers in a known range, and their gaps are
-//! short: mean 1/ε. A Rice code, which is a Golomb code whose divisor is a power of two, writes a
-//! gap in log₂(1/ε) + 1.5 bits.
-//!
-//! # Lookup
-//!
-//! The key's value is in one chunk. The index has the offset of each chunk's code, and a lookup
-//! decodes from there until it meets the value or a greater one: half a chunk in the mean.
-//! Quotients and rests of a chunk lie apart: the rests are of one width, so that where each is
-//! does not depend on decoding those before.
-//!
-//! Offsets grow evenly, but for chance: the index keeps how far each is off the straight line, in
-//! as many bits as the farthest needs. 14 or 15 bits are enough for a million keys, where an
-//! offset would take 24.
-//!
-//! # Parameters of the code
-//!
-//! 2^P is best when it is the least that is not below M·ln φ, M = U/n being the mean gap and φ
-//! the golden ratio: there a bit more of rest and a bit more of quotient cost the same. So both P
-//! and the width of a chunk follow from U and the number of values; only U and `chunk` are the
-//! filter's shape.
-//!
-//! # Merge
-//!
-//! Filters of the same U, which is that of the same capacity and rate, hold numbers of one range:
-//! their union is that of the numbers, coded anew. Build the parts for the capacity of the whole.
-//! The numbers can be listed ([`Golomb::values`]), and two filters of one shape compared, without
-//! any key.
-//!
-//! # Cost
-//!
-//! P + 1 + 1/(e^(2^P/M) − 1) bits per key, and the index. With the 128 keys a chunk that are the
-//! default, a million keys take 8.15 bits each at 1 %, and 9.62 at 0.39 %, where P is 7 (P = 8
-//! would take 9.58 without the index). A lookup decodes 64 gaps in the mean, with some 40
-//! instructions each (`docs/INSTRUCTIONS.md`). With `chunk=512` the 9.62 bits are 9.55, and four
-//! times as many gaps are decoded.
-//!
-//! # When to choose it
-//!
-//! For sets that travel or are merged, at any rate. From 0.02 % down, its log₂(1/ε) + 1.6 bits
-//! are fewer than the 1.13·log₂(1/ε) of a binary fuse filter of fitting width. In memory, any
-//! table answers in a fraction of the instructions.
-//!
-//! # Bibliography
-//!
-//! - Golomb, *Run-length encodings*, 1966: the code, and that it is the best for geometric gaps.
-//! - Rice, Plaunt, *Adaptive variable-length coding for efficient compression*, 1971: powers of
-//!   two.
-//! - Putze, Sanders, Singler, *Cache-, hash- and space-efficient Bloom filters*, 2007: the
-//!   filter, and its size.
-//! - Kiely, *Selecting the Golomb parameter in Rice coding*, 2004: the golden ratio.
+//! The essay is at [`Golomb`].
 
 use crate::bits::{fastrange, low_mask};
 use crate::buf::Buf;
@@ -90,6 +25,73 @@ use crate::packed::Packed;
 /// assert!(words.contains("sieve") && words.contains("riddle"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// # The idea
+///
+/// ```text
+///   hash ──► mixed, scaled to a value in 0 … U − 1,   U = n/ε
+///
+///   values     5      12 13        40      │  66 …           │   in chunks of 2^s values
+///   gaps       5       6  0        26      │   2 …           │   how many values were left out
+///   code       0  0  0  1110 … 010 000 110 101               │
+///              ▲  quotients      rests  ◄──┤                 │
+///   index      offset of chunk 0           of chunk 1        of chunk 2
+///
+///   gap = quotient · 2^P + rest, here P = 3: unary quotients, then rests from the end
+/// ```
+///
+/// n values drawn from n/ε cover a share ε of them, so an absent key has the value of a member
+/// with that probability. The sorted values are n numbers in a known range, and their gaps are
+/// short: mean 1/ε. A Rice code, which is a Golomb code whose divisor is a power of two, writes a
+/// gap in log₂(1/ε) + 1.5 bits.
+///
+/// # Lookup
+///
+/// The key's value is in one chunk. The index has the offset of each chunk's code, and a lookup
+/// decodes from there until it meets the value or a greater one: half a chunk in the mean.
+/// Quotients and rests of a chunk lie apart: the rests are of one width, so that where each is
+/// does not depend on decoding those before.
+///
+/// Offsets grow evenly, but for chance: the index keeps how far each is off the straight line, in
+/// as many bits as the farthest needs. 14 or 15 bits are enough for a million keys, where an
+/// offset would take 24.
+///
+/// # Parameters of the code
+///
+/// 2^P is best when it is the least that is not below M·ln φ, M = U/n being the mean gap and φ
+/// the golden ratio: there a bit more of rest and a bit more of quotient cost the same. So both P
+/// and the width of a chunk follow from U and the number of values; only U and `chunk` are the
+/// filter's shape.
+///
+/// # Merge
+///
+/// Filters of the same U, which is that of the same capacity and rate, hold numbers of one range:
+/// their union is that of the numbers, coded anew. Build the parts for the capacity of the whole.
+/// The numbers can be listed ([`Golomb::values`]), and two filters of one shape compared, without
+/// any key.
+///
+/// # Cost
+///
+/// P + 1 + 1/(e^(2^P/M) − 1) bits per key, and the index. With the 128 keys a chunk that are the
+/// default, a million keys take 8.15 bits each at 1 %, and 9.62 at 0.39 %, where P is 7 (P = 8
+/// would take 9.58 without the index). A lookup decodes 64 gaps in the mean, with some 40
+/// instructions each (`docs/INSTRUCTIONS.md`). With `chunk=512` the 9.62 bits are 9.55, and four
+/// times as many gaps are decoded.
+///
+/// # When to choose it
+///
+/// For sets that travel or are merged, at any rate. From 0.02 % down, its log₂(1/ε) + 1.6 bits
+/// are fewer than the 1.13·log₂(1/ε) of a binary fuse filter of fitting width. In memory, any
+/// table answers in a fraction of the instructions.
+///
+/// # Bibliography
+///
+/// - Golomb, *Run-length encodings*, 1966: the code, and that it is the best for geometric gaps.
+/// - Rice, Plaunt, *Adaptive variable-length coding for efficient compression*, 1971: powers of
+///   two.
+/// - Putze, Sanders, Singler, *Cache-, hash- and space-efficient Bloom filters*, 2007: the
+///   filter, and its size.
+/// - Kiely, *Selecting the Golomb parameter in Rice coding*, 2004: the golden ratio.
 #[derive(Clone, Debug)]
 pub struct Golomb {
     /// The codes of all chunks, one after the other, and [`SPARE`] zeros.

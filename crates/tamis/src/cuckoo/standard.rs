@@ -1,64 +1,7 @@
 //! The cuckoo filter: fingerprints in a table, two buckets of four slots for each key, and a way
 //! to remove.
 //!
-//! # The idea
-//!
-//! ```text
-//!              ┌──────┬──────┬──────┬──────┐
-//!  bucket i₁   │  7c  │  00  │  1f  │  a3  │  ◄── hash: i₁ from its high part,
-//!              └──────┴──────┴──────┴──────┘      fingerprint 1 … 2^f − 1 from the rest
-//!                                                 (0 marks a free slot)
-//!       …
-//!              ┌──────┬──────┬──────┬──────┐
-//!  bucket i₂   │  5e  │  1f  │  90  │  22  │  ◄── i₂ = alternate(i₁, fingerprint), and back again
-//!              └──────┴──────┴──────┴──────┘      4·f bits a bucket, packed without gaps
-//! ```
-//!
-//! A key is present when its fingerprint stands in one of its two buckets. Because the second
-//! bucket is computed from the first and the fingerprint alone, a stored fingerprint can be moved
-//! to its other bucket to make room: the cuckoo's way of nesting. With four slots a bucket the
-//! table fills to 95 % and more.
-//!
-//! # The other bucket
-//!
-//! Most cuckoo filters take i₂ = i₁ ⊕ H(fingerprint) and so need a power of two of buckets, up to
-//! twice the memory asked for. Here the number of buckets B is any even one: each fingerprint has
-//! an odd number t < B, and i₁ + i₂ ≡ t modulo B. That is its own inverse, and as t is odd and B
-//! even, the two buckets always differ.
-//!
-//! # Insert
-//!
-//! If neither bucket has a free slot, a breadth-first search looks for the shortest chain of
-//! moves that ends in one. The search only reads; the moves are made once the chain is known,
-//! from its end. So an insertion that fails has changed nothing, no key is ever in flight, there
-//! is no random walk to undo and no stash to consult, and the outcome is the same on every run.
-//!
-//! # Limits
-//!
-//! Two buckets have eight slots: the ninth copy of a key, or of keys with the same fingerprint
-//! and buckets, is refused as [`FullKind::Duplicates`]. Removing a key that was never inserted
-//! may remove another's fingerprint.
-//!
-//! # Cost
-//!
-//! f/0.95 bits per key for a rate of about 8·0.95/2^f: 10.53 bits at 0.74 %, 12.63 at 0.19 %. The
-//! fingerprint is a whole number of bits, so the rate you get is the next below the one you ask
-//! for. A lookup reads two lines. Against the Bloom filter it saves space only below 0.42 %,
-//! whatever is often said; what it adds is removal.
-//!
-//! # When to choose it
-//!
-//! When keys must be removed, or counted up to eight. For a set that only grows take
-//! [`SplitBlock512`](crate::SplitBlock512); for a fixed one [`BinaryFuse8`](crate::BinaryFuse8).
-//!
-//! # Bibliography
-//!
-//! - Fan, Andersen, Kaminsky, Mitzenmacher, *Cuckoo filter: practically better than Bloom*, 2014:
-//!   partial-key cuckoo hashing, and how full it gets.
-//! - Breslow, Jayasena, *Morton filters*, 2018: an alternate bucket for tables that are not a
-//!   power of two.
-//! - Dietzfelbinger, Weidling, *Balanced allocation and dictionaries with tightly packed constant
-//!   size bins*, 2007: buckets of several slots, and breadth-first insertion.
+//! The essay is at [`Cuckoo`].
 
 use crate::bits::{fastrange, low_mask};
 use crate::config::{Config, Param};
@@ -85,6 +28,65 @@ use crate::simd::Bits;
 /// assert!(!sessions.contains("4f9a"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// # The idea
+///
+/// ```text
+///              ┌──────┬──────┬──────┬──────┐
+///  bucket i₁   │  7c  │  00  │  1f  │  a3  │  ◄── hash: i₁ from its high part,
+///              └──────┴──────┴──────┴──────┘      fingerprint 1 … 2^f − 1 from the rest
+///                                                 (0 marks a free slot)
+///       …
+///              ┌──────┬──────┬──────┬──────┐
+///  bucket i₂   │  5e  │  1f  │  90  │  22  │  ◄── i₂ = alternate(i₁, fingerprint), and back again
+///              └──────┴──────┴──────┴──────┘      4·f bits a bucket, packed without gaps
+/// ```
+///
+/// A key is present when its fingerprint stands in one of its two buckets. Because the second
+/// bucket is computed from the first and the fingerprint alone, a stored fingerprint can be moved
+/// to its other bucket to make room: the cuckoo's way of nesting. With four slots a bucket the
+/// table fills to 95 % and more.
+///
+/// # The other bucket
+///
+/// Most cuckoo filters take i₂ = i₁ ⊕ H(fingerprint) and so need a power of two of buckets, up to
+/// twice the memory asked for. Here the number of buckets B is any even one: each fingerprint has
+/// an odd number t < B, and i₁ + i₂ ≡ t modulo B. That is its own inverse, and as t is odd and B
+/// even, the two buckets always differ.
+///
+/// # Insert
+///
+/// If neither bucket has a free slot, a breadth-first search looks for the shortest chain of
+/// moves that ends in one. The search only reads; the moves are made once the chain is known,
+/// from its end. So an insertion that fails has changed nothing, no key is ever in flight, there
+/// is no random walk to undo and no stash to consult, and the outcome is the same on every run.
+///
+/// # Limits
+///
+/// Two buckets have eight slots: the ninth copy of a key, or of keys with the same fingerprint
+/// and buckets, is refused as [`FullKind::Duplicates`]. Removing a key that was never inserted
+/// may remove another's fingerprint.
+///
+/// # Cost
+///
+/// f/0.95 bits per key for a rate of about 8·0.95/2^f: 10.53 bits at 0.74 %, 12.63 at 0.19 %. The
+/// fingerprint is a whole number of bits, so the rate you get is the next below the one you ask
+/// for. A lookup reads two lines. Against the Bloom filter it saves space only below 0.42 %,
+/// whatever is often said; what it adds is removal.
+///
+/// # When to choose it
+///
+/// When keys must be removed, or counted up to eight. For a set that only grows take
+/// [`SplitBlock512`](crate::SplitBlock512); for a fixed one [`BinaryFuse8`](crate::BinaryFuse8).
+///
+/// # Bibliography
+///
+/// - Fan, Andersen, Kaminsky, Mitzenmacher, *Cuckoo filter: practically better than Bloom*, 2014:
+///   partial-key cuckoo hashing, and how full it gets.
+/// - Breslow, Jayasena, *Morton filters*, 2018: an alternate bucket for tables that are not a
+///   power of two.
+/// - Dietzfelbinger, Weidling, *Balanced allocation and dictionaries with tightly packed constant
+///   size bins*, 2007: buckets of several slots, and breadth-first insertion.
 #[derive(Clone, Debug)]
 pub struct Cuckoo {
     /// The fingerprints, four to a bucket.

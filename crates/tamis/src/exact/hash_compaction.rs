@@ -1,58 +1,6 @@
 //! Hash compaction: a hash table that keeps a few bits of each key instead of the key.
 //!
-//! # The idea
-//!
-//! ```text
-//!   hash ──► first slot a, step d, signature 1 … 2^b − 1        (0 marks a free slot)
-//!
-//!    slot   a            a + d          a + 2d         a + 3d          modulo the number of slots
-//!        …┌────┐… … … …┌────┐… … … …┌────┐… … … … …┌────┐…
-//!         │ 1c │  no   │ 07 │  no   │ 2f │ yes: in  │ 00 │ free: not in, or put it here
-//!        …└────┘… … … …└────┘… … … …└────┘… … … … …└────┘…
-//! ```
-//!
-//! A program that explores the states of a machine must know which it has seen, and there are too
-//! many to keep. So it keeps a table of signatures, and takes a state to be seen when its
-//! signature stands on its way through the table. A state that is wrongly taken to be seen is
-//! *omitted*: what lies behind it may go unexplored.
-//! [`omission_probability`](HashCompaction::omission_probability) says how likely it is that this
-//! has happened at all.
-//!
-//! # The way through the table
-//!
-//! First slot and signature come from different parts of the hash, the step from the whole hash,
-//! mixed anew. (If the slot followed from the signature, as in a form that is often described, a
-//! key would be known by b bits in all and the rate be n/2^b: with 20 bits and a million keys, 61
-//! %.) The number of slots has no divisor below 1000 but itself, so that a step leads through all
-//! slots, or in large tables through so many that it makes no difference. No way is followed for
-//! more than 512 slots: one so long has a probability of 0.9⁵¹² = 4·10⁻²⁴ in the fullest table,
-//! and no file can make a lookup run on.
-//!
-//! Ordered probing, which would end a lookup early, needs to move signatures along their way.
-//! Their step is not stored, so it cannot be done.
-//!
-//! # Cost
-//!
-//! b/0.8 bits per key. At a load of 0.8 an absent key meets four signatures in the mean: 0.78 %
-//! with 9 bits, which are 11.25 bits per key. Each is in a cache line of its own. Keys beyond the
-//! capacity are taken up to a load of 0.9.
-//!
-//! # When to choose it
-//!
-//! To report the omission probability of a search as the literature on verification does. As a
-//! filter, a [`Cuckoo`](crate::Cuckoo) has the same rate in less space and two lines, and removes
-//! keys as well.
-//!
-//! # Bibliography
-//!
-//! - Wolper, Leroy, *Reliable hashing without collision detection*, 1993: signatures instead of
-//!   states.
-//! - Stern, Dill, *A new scheme for memory-efficient probabilistic verification*, 1996: slots
-//!   independent of the signature, and the omission probability.
-//! - Dillinger, Manolios, *Bloom filters in probabilistic verification*, 2004: the comparison
-//!   with Bloom filters.
-//! - Lueker, Molodowitch, *More analysis of double hashing*, 1988: steps are as good as random
-//!   slots.
+//! The essay is at [`HashCompaction`].
 
 use crate::bits::{fastrange, low_mask, mix64};
 use crate::config::{Config, Param};
@@ -79,6 +27,60 @@ use crate::packed::Packed;
 /// assert!(seen.filter().omission_probability() < 0.001);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// # The idea
+///
+/// ```text
+///   hash ──► first slot a, step d, signature 1 … 2^b − 1        (0 marks a free slot)
+///
+///    slot   a            a + d          a + 2d         a + 3d          modulo the number of slots
+///        …┌────┐… … … …┌────┐… … … …┌────┐… … … … …┌────┐…
+///         │ 1c │  no   │ 07 │  no   │ 2f │ yes: in  │ 00 │ free: not in, or put it here
+///        …└────┘… … … …└────┘… … … …└────┘… … … … …└────┘…
+/// ```
+///
+/// A program that explores the states of a machine must know which it has seen, and there are too
+/// many to keep. So it keeps a table of signatures, and takes a state to be seen when its
+/// signature stands on its way through the table. A state that is wrongly taken to be seen is
+/// *omitted*: what lies behind it may go unexplored.
+/// [`omission_probability`](HashCompaction::omission_probability) says how likely it is that this
+/// has happened at all.
+///
+/// # The way through the table
+///
+/// First slot and signature come from different parts of the hash, the step from the whole hash,
+/// mixed anew. (If the slot followed from the signature, as in a form that is often described, a
+/// key would be known by b bits in all and the rate be n/2^b: with 20 bits and a million keys, 61
+/// %.) The number of slots has no divisor below 1000 but itself, so that a step leads through all
+/// slots, or in large tables through so many that it makes no difference. No way is followed for
+/// more than 512 slots: one so long has a probability of 0.9⁵¹² = 4·10⁻²⁴ in the fullest table,
+/// and no file can make a lookup run on.
+///
+/// Ordered probing, which would end a lookup early, needs to move signatures along their way.
+/// Their step is not stored, so it cannot be done.
+///
+/// # Cost
+///
+/// b/0.8 bits per key. At a load of 0.8 an absent key meets four signatures in the mean: 0.78 %
+/// with 9 bits, which are 11.25 bits per key. Each is in a cache line of its own. Keys beyond the
+/// capacity are taken up to a load of 0.9.
+///
+/// # When to choose it
+///
+/// To report the omission probability of a search as the literature on verification does. As a
+/// filter, a [`Cuckoo`](crate::Cuckoo) has the same rate in less space and two lines, and removes
+/// keys as well.
+///
+/// # Bibliography
+///
+/// - Wolper, Leroy, *Reliable hashing without collision detection*, 1993: signatures instead of
+///   states.
+/// - Stern, Dill, *A new scheme for memory-efficient probabilistic verification*, 1996: slots
+///   independent of the signature, and the omission probability.
+/// - Dillinger, Manolios, *Bloom filters in probabilistic verification*, 2004: the comparison
+///   with Bloom filters.
+/// - Lueker, Molodowitch, *More analysis of double hashing*, 1988: steps are as good as random
+///   slots.
 #[derive(Clone, Debug)]
 pub struct HashCompaction {
     /// Signatures; 0 is a free slot.

@@ -1,99 +1,7 @@
 //! The compacting filter: keys go into a table that can be read back, and full tables become
 //! static filters.
 //!
-//! # The idea
-//!
-//! ```text
-//!   runs     0  │ n₀ keys, w₀ bits │                          sealed: binary fuse filters
-//!            1  │ 2·n₀ keys, w₁ bits        │
-//!            2  │ 4·n₀ keys, w₂ bits                          │
-//!   active   3  │ 8·n₀ keys, chains of fingerprints of r₃ bits  ██████░░░░░░░░░░ │
-//!               takes the insertions
-//!
-//!   hash ──► F = chain, fingerprint     all that the active part keeps of a key,
-//!                                       as one number of 0 to chains·2^r − 1
-//!   sealing: every F is read back, and a binary fuse filter with w bits a slot is built
-//!            on mix64(F + φ·number)
-//! ```
-//!
-//! A static filter is the smallest there is, but it must know all its keys. A table of
-//! fingerprints takes keys one by one, and it can tell what it holds: not the keys, but a number
-//! F for each, which is the leading part of its hash. That is enough, as any lookup can make the
-//! same number of its own hash. So keys go into a table, here a [`RankIndexed`]; when it is full,
-//! a static filter is made of its numbers and a table for twice the keys is begun. A lookup
-//! reduces the hash to the F of each part and asks the active part, then the runs from the newest
-//! on.
-//!
-//! A run cannot be read back, so runs are never united. They double in size, and there are few:
-//! 17 growths make 131 072 times the first capacity. There are 30 runs at most.
-//!
-//! # The rate
-//!
-//! Slice i, active or sealed, has the share ε·0.15·0.85ⁱ of the rate asked for, and the shares
-//! sum to ε, however many slices follow. A run errs where the F of an absent key is that of a
-//! member, 2⁻ʳ, or where its w bits agree, 2⁻ʷ; both are within the share
-//! (`math::compacting_widths`). The active part errs in the first way only. At 1 % the first
-//! slice has r = 11 and w = 10, the tenth r = 14 and w = 12.
-//!
-//! # Insert
-//!
-//! A hash that the filter contains already is counted and not stored: the answer to it can never
-//! change. Others go to the active part, at the cost of its insertion and of a lookup in every
-//! run. Sealing takes time and, for a moment, 30 bytes for each key sealed, beside both tables;
-//! where memory is refused, the insertion is, and nothing has changed.
-//!
-//! # Cost
-//!
-//! Bits per key at 1 %, measured with a first capacity of 1000 after nine growths, against one
-//! Bloom filter sized in advance, and [`Scalable`](crate::Scalable):
-//!
-//! | | runs alone | active part full | just after a growth |
-//! |---|---|---|---|
-//! | this | 13.23 | 15.37 | 30.78 |
-//! | `scalable` | | 16.24 | 33 |
-//! | `bloom` | | 9.59 | |
-//!
-//! The runs hold as many keys as the active part has room for. The active part costs 1.09·(r + 1)
-//! + 1.25 bits a slot whether it is in use or not: that is what is paid for not knowing the
-//! number of keys.
-//!
-//! # What folding promised
-//!
-//! The fuzzy-folded filter ([`Folded`](crate::Folded)) is said to hold 1.9 times the keys of a
-//! Bloom filter in the same bits, by compacting what is full. It cannot: n keys at the rate ε
-//! need n·log₂(1/ε) bits in any filter, and an optimal Bloom filter takes 1.4427 times that, so
-//! 1.4427 times the keys is the limit. The bits for 1.9 times the keys at 1 % allow for 3.03 % at
-//! best, 0.01^(1.4427/1.9). What nears the limit is a static filter made of fingerprints that
-//! were kept, as here. Were the final size known, 7/8 of the keys sealed and the rest in an
-//! active part without slack, 7.85 bits per key would do at 1 %: 1.22 times the keys.
-//!
-//! This filter does not know the final size and does not come near: 15.37 bits are 0.62 times the
-//! keys of a Bloom filter that was sized in advance. Half of the keys are in the active part;
-//! each slice has a smaller share of the rate than the one before; and F must be a bit or two
-//! longer than the share of the active part alone would ask for. Against the list of Bloom
-//! filters, which does not know the size either, it saves 5 %, and 19 % on what is sealed.
-//!
-//! # When to choose it
-//!
-//! When the number of keys is not known, and [`Scalable`](crate::Scalable) is too large; or when
-//! keys repeat, which takes no room here. A lookup reads four lines a run where `scalable` reads
-//! two a slice, and an insertion moves kilobytes. There is no removal and no merging: a run does
-//! not tell what it holds. Whoever can choose hashes can put them all into one chain, and have
-//! the filter grow for little: where strangers send the keys, hash them under a
-//! [secret](crate::Hashing::secret).
-//!
-//! # Bibliography
-//!
-//! - Singh, Garg, Kaur, Batra, Kumar, Choo, *Fuzzy-folded Bloom filter-as-a-service for big data
-//!   storage in the cloud*, 2019: full filters are compacted as others fill. How is this
-//!   library's own.
-//! - Hua, Zhao, Lin, Xu, *Rank-indexed hashing*, 2008: the active part.
-//! - Graf, Lemire, *Binary fuse filters: fast and smaller than xor filters*, 2022: the runs.
-//! - O'Neil, Cheng, Gawlick, O'Neil, *The log-structured merge-tree*, 1996: an active part that
-//!   is sealed when full.
-//! - Almeida, Baquero, Preguiça, Hutchison, *Scalable Bloom filters*, 2007: geometric shares.
-//! - Carter, Floyd, Gill, Markowsky, Wegman, *Exact and approximate membership testers*, 1978:
-//!   the bound.
+//! The essay is at [`Compacting`].
 
 use crate::bits::mix64;
 use crate::buf::Buf;
@@ -120,6 +28,100 @@ use crate::math::{self, ScalableSchedule};
 /// assert!(seen.filter().fpr() <= 0.01);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// # The idea
+///
+/// ```text
+///   runs     0  │ n₀ keys, w₀ bits │                          sealed: binary fuse filters
+///            1  │ 2·n₀ keys, w₁ bits        │
+///            2  │ 4·n₀ keys, w₂ bits                          │
+///   active   3  │ 8·n₀ keys, chains of fingerprints of r₃ bits  ██████░░░░░░░░░░ │
+///               takes the insertions
+///
+///   hash ──► F = chain, fingerprint     all that the active part keeps of a key,
+///                                       as one number of 0 to chains·2^r − 1
+///   sealing: every F is read back, and a binary fuse filter with w bits a slot is built
+///            on mix64(F + φ·number)
+/// ```
+///
+/// A static filter is the smallest there is, but it must know all its keys. A table of
+/// fingerprints takes keys one by one, and it can tell what it holds: not the keys, but a number
+/// F for each, which is the leading part of its hash. That is enough, as any lookup can make the
+/// same number of its own hash. So keys go into a table, here a [`RankIndexed`]; when it is full,
+/// a static filter is made of its numbers and a table for twice the keys is begun. A lookup
+/// reduces the hash to the F of each part and asks the active part, then the runs from the newest
+/// on.
+///
+/// A run cannot be read back, so runs are never united. They double in size, and there are few:
+/// 17 growths make 131 072 times the first capacity. There are 30 runs at most.
+///
+/// # The rate
+///
+/// Slice i, active or sealed, has the share ε·0.15·0.85ⁱ of the rate asked for, and the shares
+/// sum to ε, however many slices follow. A run errs where the F of an absent key is that of a
+/// member, 2⁻ʳ, or where its w bits agree, 2⁻ʷ; both are within the share
+/// (`math::compacting_widths`). The active part errs in the first way only. At 1 % the first
+/// slice has r = 11 and w = 10, the tenth r = 14 and w = 12.
+///
+/// # Insert
+///
+/// A hash that the filter contains already is counted and not stored: the answer to it can never
+/// change. Others go to the active part, at the cost of its insertion and of a lookup in every
+/// run. Sealing takes time and, for a moment, 30 bytes for each key sealed, beside both tables;
+/// where memory is refused, the insertion is, and nothing has changed.
+///
+/// # Cost
+///
+/// Bits per key at 1 %, measured with a first capacity of 1000 after nine growths, against one
+/// Bloom filter sized in advance, and [`Scalable`](crate::Scalable):
+///
+/// | | runs alone | active part full | just after a growth |
+/// |---|---|---|---|
+/// | this | 13.23 | 15.37 | 30.78 |
+/// | `scalable` | | 16.24 | 33 |
+/// | `bloom` | | 9.59 | |
+///
+/// The runs hold as many keys as the active part has room for. The active part costs 1.09·(r + 1)
+/// + 1.25 bits a slot whether it is in use or not: that is what is paid for not knowing the
+/// number of keys.
+///
+/// # What folding promised
+///
+/// The fuzzy-folded filter ([`Folded`](crate::Folded)) is said to hold 1.9 times the keys of a
+/// Bloom filter in the same bits, by compacting what is full. It cannot: n keys at the rate ε
+/// need n·log₂(1/ε) bits in any filter, and an optimal Bloom filter takes 1.4427 times that, so
+/// 1.4427 times the keys is the limit. The bits for 1.9 times the keys at 1 % allow for 3.03 % at
+/// best, 0.01^(1.4427/1.9). What nears the limit is a static filter made of fingerprints that
+/// were kept, as here. Were the final size known, 7/8 of the keys sealed and the rest in an
+/// active part without slack, 7.85 bits per key would do at 1 %: 1.22 times the keys.
+///
+/// This filter does not know the final size and does not come near: 15.37 bits are 0.62 times the
+/// keys of a Bloom filter that was sized in advance. Half of the keys are in the active part;
+/// each slice has a smaller share of the rate than the one before; and F must be a bit or two
+/// longer than the share of the active part alone would ask for. Against the list of Bloom
+/// filters, which does not know the size either, it saves 5 %, and 19 % on what is sealed.
+///
+/// # When to choose it
+///
+/// When the number of keys is not known, and [`Scalable`](crate::Scalable) is too large; or when
+/// keys repeat, which takes no room here. A lookup reads four lines a run where `scalable` reads
+/// two a slice, and an insertion moves kilobytes. There is no removal and no merging: a run does
+/// not tell what it holds. Whoever can choose hashes can put them all into one chain, and have
+/// the filter grow for little: where strangers send the keys, hash them under a
+/// [secret](crate::Hashing::secret).
+///
+/// # Bibliography
+///
+/// - Singh, Garg, Kaur, Batra, Kumar, Choo, *Fuzzy-folded Bloom filter-as-a-service for big data
+///   storage in the cloud*, 2019: full filters are compacted as others fill. How is this
+///   library's own.
+/// - Hua, Zhao, Lin, Xu, *Rank-indexed hashing*, 2008: the active part.
+/// - Graf, Lemire, *Binary fuse filters: fast and smaller than xor filters*, 2022: the runs.
+/// - O'Neil, Cheng, Gawlick, O'Neil, *The log-structured merge-tree*, 1996: an active part that
+///   is sealed when full.
+/// - Almeida, Baquero, Preguiça, Hutchison, *Scalable Bloom filters*, 2007: geometric shares.
+/// - Carter, Floyd, Gill, Markowsky, Wegman, *Exact and approximate membership testers*, 1978:
+///   the bound.
 #[derive(Clone, Debug)]
 pub struct Compacting {
     /// Keys that the first active part is made for, and the rate that all shares sum to.

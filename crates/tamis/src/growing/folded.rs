@@ -1,80 +1,7 @@
 //! The fuzzy-folded Bloom filter, with every bit counted: pairs of filters that are folded into
 //! one array as they fill.
 //!
-//! # The idea
-//!
-//! ```text
-//!   level 0   s buckets of 2 bits   AB AB AB AB AB AB AB AB        A full, B full: folded
-//!   level 1   s/2 buckets           AB AB AB AB                    A full, B full: folded
-//!   level 2   s/4 buckets           AB AB                          A takes the insertions, then B
-//! ```
-//!
-//! Two Bloom filters A and B of s bits are filled one after the other, each until it is half
-//! full. Then they are *folded*: laid over one another into s buckets with the states none, A, B,
-//! both. Two filters of half the size follow, and so on. Here A and B lie interleaved from the
-//! start, so a fold moves nothing; it only begins the next level.
-//!
-//! # Lookup and insert
-//!
-//! A key has k places in level 0; its places in level j are those shifted right by j. A lookup
-//! combines the k buckets of a level by *and*: what is left names the sides that have all of the
-//! bits. The newest level is asked first, so there are k(f + 1) probes at most after f folds; the
-//! published scheme, with its two open filters apart, needs k(f + 2). An insertion sets one bit
-//! in each of its k buckets of the newest level.
-//!
-//! # Cost, and a claim that cannot hold
-//!
-//! The paper's abstract says that folding does not raise the error, that 1.9 times the keys of a
-//! "space-optimised" Bloom filter fit at the same rate, in half the space. Count what is stored.
-//! After f folds all levels together have 2 − 2⁻ᶠ times the buckets of the first, and hold 2 −
-//! 2⁻ᶠ times its keys: 1.875 at f = 3. The factor 1.9 is this one, of keys for each bucket *of
-//! the first level*. A bucket that keeps A and B apart has four states, and when both are half
-//! full all four are equally likely: two bits, without redundancy. So the bits grow by the very
-//! factor by which the keys do, and nothing is gained. A fold into one bit (A *or* B) does save
-//! half; its fill is ¾ and its rate ¾ᵏ instead of ½ᵏ: 35.9 % for all levels at k = 7 and f = 3
-//! (`math::or_folded_fpr`) where two bits give 6.08 % (`math::folded_fpr`).
-//!
-//! No other encoding can do better, because no filter can: n keys at rate ε need n·log₂(1/ε)
-//! bits. The best Bloom filter has 1.4427 times that, so in its bits any design at all holds at
-//! most 1.4427 times its keys at the same rate. At 1 % it has 9.585 bits for a key; 1.9 keys in
-//! them leave 5.04 bits each, and 2^−5.04 = 3.03 % is the least rate that is possible.
-//! `size_by_formula` in the conformance suite holds every kind to this bound, by its own bits and
-//! by its measured rate.
-//!
-//! Each of the 2f + 2 sides errs by itself, so for a rate ε all together every one gets 1 − (1 −
-//! ε)^(1/(2f+2)): 13.90 bits per key at 1 % and f = 3 (`math::folded_bits_per_key`), against 9.59
-//! of one Bloom filter that is sized in advance.
-//!
-//! # What would come nearest to the claim
-//!
-//! A *compacting* filter: keys go into a table that can be listed, and when it is full its
-//! fingerprints are built into a static filter, a *run*, of 1.075 log₂(1/ε) bits per key
-//! ([`BinaryFuse8`](crate::BinaryFuse8) of arity 4, at any width). With 0.6 of the error for a
-//! run of ⅞ of the keys, and the rest in a quotient table at load 0.95, it takes 8.27 bits per
-//! key at 1 %: 1.16 times the keys of a Bloom filter. But a run cannot be listed, so it cannot be
-//! merged with another, and ⅞ of the keys are in one run only if the table once held them all, at
-//! 10.62 bits each. Runs of ½, ¼ and ⅛ of the keys, each with its share of the error, come to
-//! 9.57 bits: at 1 % nothing is gained (at 2⁻¹⁶ 19.60 for 23.08 of Bloom).
-//! [`Compacting`](crate::Compacting) is such a filter. Its table must give back fingerprints that
-//! are long enough to build on, log₂ n + log₂(4/ε) bits, 29 for a million keys at 1 %. Only a
-//! table that keeps the first log₂ n of them in a slot's or a chain's number can afford that.
-//!
-//! # When to choose it
-//!
-//! To compare it. Its one merit is that memory is taken in steps that halve, so that a filter
-//! filled to a quarter has taken half of it; [`Scalable`](crate::Scalable) grows without a limit,
-//! and [`Bloom`](crate::Bloom) is smaller.
-//!
-//! It does not merge. Side united with side, each would hold up to twice its keys, and every side
-//! errs by itself: two filters that are half full would err at 9.6 % where 1 % was asked for.
-//!
-//! # Bibliography
-//!
-//! - Singh, Garg, Kaur, Batra, Kumar, Choo, *Fuzzy-folded Bloom filter-as-a-service for big data
-//!   storage in the cloud*, 2019: the procedure. How a bucket is encoded is not public; the two
-//!   bits are ours.
-//! - Carter, Floyd, Gill, Markowsky, Wegman, *Exact and approximate membership testers*, 1978:
-//!   the bound.
+//! The essay is at [`Folded`].
 
 use crate::bits::positions;
 use crate::buf::Buf;
@@ -99,6 +26,81 @@ use crate::{math, simd};
 /// assert!(seen.contains(&0u64) && seen.filter().fpr() < 0.011);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// # The idea
+///
+/// ```text
+///   level 0   s buckets of 2 bits   AB AB AB AB AB AB AB AB        A full, B full: folded
+///   level 1   s/2 buckets           AB AB AB AB                    A full, B full: folded
+///   level 2   s/4 buckets           AB AB                          A takes the insertions, then B
+/// ```
+///
+/// Two Bloom filters A and B of s bits are filled one after the other, each until it is half
+/// full. Then they are *folded*: laid over one another into s buckets with the states none, A, B,
+/// both. Two filters of half the size follow, and so on. Here A and B lie interleaved from the
+/// start, so a fold moves nothing; it only begins the next level.
+///
+/// # Lookup and insert
+///
+/// A key has k places in level 0; its places in level j are those shifted right by j. A lookup
+/// combines the k buckets of a level by *and*: what is left names the sides that have all of the
+/// bits. The newest level is asked first, so there are k(f + 1) probes at most after f folds; the
+/// published scheme, with its two open filters apart, needs k(f + 2). An insertion sets one bit
+/// in each of its k buckets of the newest level.
+///
+/// # Cost, and a claim that cannot hold
+///
+/// The paper's abstract says that folding does not raise the error, that 1.9 times the keys of a
+/// "space-optimised" Bloom filter fit at the same rate, in half the space. Count what is stored.
+/// After f folds all levels together have 2 − 2⁻ᶠ times the buckets of the first, and hold 2 −
+/// 2⁻ᶠ times its keys: 1.875 at f = 3. The factor 1.9 is this one, of keys for each bucket *of
+/// the first level*. A bucket that keeps A and B apart has four states, and when both are half
+/// full all four are equally likely: two bits, without redundancy. So the bits grow by the very
+/// factor by which the keys do, and nothing is gained. A fold into one bit (A *or* B) does save
+/// half; its fill is ¾ and its rate ¾ᵏ instead of ½ᵏ: 35.9 % for all levels at k = 7 and f = 3
+/// (`math::or_folded_fpr`) where two bits give 6.08 % (`math::folded_fpr`).
+///
+/// No other encoding can do better, because no filter can: n keys at rate ε need n·log₂(1/ε)
+/// bits. The best Bloom filter has 1.4427 times that, so in its bits any design at all holds at
+/// most 1.4427 times its keys at the same rate. At 1 % it has 9.585 bits for a key; 1.9 keys in
+/// them leave 5.04 bits each, and 2^−5.04 = 3.03 % is the least rate that is possible.
+/// `size_by_formula` in the conformance suite holds every kind to this bound, by its own bits and
+/// by its measured rate.
+///
+/// Each of the 2f + 2 sides errs by itself, so for a rate ε all together every one gets 1 − (1 −
+/// ε)^(1/(2f+2)): 13.90 bits per key at 1 % and f = 3 (`math::folded_bits_per_key`), against 9.59
+/// of one Bloom filter that is sized in advance.
+///
+/// # What would come nearest to the claim
+///
+/// A *compacting* filter: keys go into a table that can be listed, and when it is full its
+/// fingerprints are built into a static filter, a *run*, of 1.075 log₂(1/ε) bits per key
+/// ([`BinaryFuse8`](crate::BinaryFuse8) of arity 4, at any width). With 0.6 of the error for a
+/// run of ⅞ of the keys, and the rest in a quotient table at load 0.95, it takes 8.27 bits per
+/// key at 1 %: 1.16 times the keys of a Bloom filter. But a run cannot be listed, so it cannot be
+/// merged with another, and ⅞ of the keys are in one run only if the table once held them all, at
+/// 10.62 bits each. Runs of ½, ¼ and ⅛ of the keys, each with its share of the error, come to
+/// 9.57 bits: at 1 % nothing is gained (at 2⁻¹⁶ 19.60 for 23.08 of Bloom).
+/// [`Compacting`](crate::Compacting) is such a filter. Its table must give back fingerprints that
+/// are long enough to build on, log₂ n + log₂(4/ε) bits, 29 for a million keys at 1 %. Only a
+/// table that keeps the first log₂ n of them in a slot's or a chain's number can afford that.
+///
+/// # When to choose it
+///
+/// To compare it. Its one merit is that memory is taken in steps that halve, so that a filter
+/// filled to a quarter has taken half of it; [`Scalable`](crate::Scalable) grows without a limit,
+/// and [`Bloom`](crate::Bloom) is smaller.
+///
+/// It does not merge. Side united with side, each would hold up to twice its keys, and every side
+/// errs by itself: two filters that are half full would err at 9.6 % where 1 % was asked for.
+///
+/// # Bibliography
+///
+/// - Singh, Garg, Kaur, Batra, Kumar, Choo, *Fuzzy-folded Bloom filter-as-a-service for big data
+///   storage in the cloud*, 2019: the procedure. How a bucket is encoded is not public; the two
+///   bits are ours.
+/// - Carter, Floyd, Gill, Markowsky, Wegman, *Exact and approximate membership testers*, 1978:
+///   the bound.
 #[derive(Clone, Debug)]
 pub struct Folded {
     shape: Shape,

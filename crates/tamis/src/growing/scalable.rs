@@ -1,90 +1,7 @@
 //! The scalable Bloom filter: a list of Bloom filters, each larger and stricter than the one
 //! before.
 //!
-//! # The idea
-//!
-//! ```text
-//!   slice 0   n₀ keys at ε₀      ██████                      full
-//!   slice 1   s·n₀ keys at ε₁    ████████████                full
-//!   slice 2   s²·n₀ keys at ε₂   █████████░░░░░░░░░░░░░░░    takes the insertions
-//!
-//!   ε₀ + ε₁ + ε₂ + … = ε, however many follow
-//! ```
-//!
-//! A Bloom filter must know its number of keys in advance. This one need not: when the newest
-//! slice holds what it was made for, a larger one is begun. Nothing is moved and nothing is
-//! forgotten. A key is present when some slice says so, so the errors of the slices add up; they
-//! are shares of a series that converges to the rate asked for, and the promise holds at any
-//! size.
-//!
-//! # Lookup and insert
-//!
-//! A lookup asks the slices from the newest, which has half of the keys, to the oldest; an absent
-//! key is refused by each after two probes on average. An insertion writes to the newest alone.
-//! Every slice has places of its own, from `mix64(hash + number·φ)`, so that a key that one slice
-//! takes for a member is no likelier to fool the next. Repeats are inserted again and fill the
-//! slices; where there are many, ask `contains` first.
-//!
-//! # The shares
-//!
-//! With `ratio` r slice i gets ε(1 − r)rⁱ; with `ratio=square` ε·6/(π(i + 1))². Bits per key at ε
-//! = 1 % and s = 2, all slices full (`math::scalable_bits_per_key`):
-//!
-//! | | 1 slice | 10 slices | 20 slices |
-//! |---|---|---|---|
-//! | r = 0.5 | 11.03 | 22.58 | 37.00 |
-//! | r = 0.85, the default | 13.53 | 16.24 | 19.62 |
-//! | r = 0.9 | 14.38 | 16.13 | 18.32 |
-//! | square | 10.62 | 19.70 | 22.86 |
-//!
-//! # Slices of Bloom-g
-//!
-//! `slice=bloom_g` makes each slice a [`BloomG`]: the bits of a key lie in two lines of 512 bits,
-//! so that a lookup reads at most two lines a slice where it reads up to 12 of the tenth
-//! [`Bloom`] at 1 %. A slice has the fewest words whose exact rate (`math::bloom_g_fpr`) at its
-//! number of keys is within its share, so that number is the load at which the share is used up,
-//! but for the keys of the last word (`math::bloom_g_capacity`). At 1 % and r = 0.85 it takes
-//! 13.75 bits per key in the first slice and 16.61 after ten, 2 % more than Bloom filters.
-//! Insertions gain by it. Lookups need not: most slices do not hold the key, a [`Bloom`] says so
-//! after two probes, and here a word's bits must all be drawn first.
-//!
-//! # Cost
-//!
-//! 16.24 bits per key after ten slices where one Bloom filter of the final size takes 9.59. Just
-//! after a growth the newest slice is empty and the list has room for s times the keys that it
-//! holds: with s = 2 that is 33 bits per key. A lookup costs as many probes as there are slices,
-//! times two. `growth=4` halves the number of slices and doubles that slack.
-//!
-//! # Merging
-//!
-//! Filters of one configuration merge whatever their lengths: a slice is united with ours of the
-//! same number where both together fit it, byte for byte as if its keys had been inserted here;
-//! otherwise it is appended. The shares of appended slices come on top, and
-//! [`Scalable::fpr_bound`] says what is promised then.
-//!
-//! A file has room for 62 slices. Growth alone hardly comes there: they hold 2⁶² times the keys
-//! of the first. Merging does, as full filters of g slices add g each time: so it appends up to
-//! 48 and then refuses, with [`FullKind::Slices`]. With s = 2 what is left lets the newest slice
-//! become 2¹⁴ times larger. To unite many full filters, make them for the capacity of all, so
-//! that their first slices fit together.
-//!
-//! # When to choose it
-//!
-//! When the number of keys is not known within a factor of two or so. If it is, make one filter
-//! for the most: even at half its load [`Bloom`] is the smaller and answers from one array.
-//!
-//! A survey proposes to grow by throwing the filter away and beginning a new one, which "may lose
-//! some data". A filter that loses keys answers "no" falsely; there is no such operation here.
-//! With the keys at hand, build a larger filter; without them, this is the way.
-//!
-//! # Bibliography
-//!
-//! - Almeida, Baquero, Preguiça, Hutchison, *Scalable Bloom filters*, 2007: the list, and the
-//!   geometric shares.
-//! - Apple, *Stretching your data with taffy filters*, 2022: the shares 1/i², and what a list
-//!   costs beside one table.
-//! - Pagh, Segev, Wieder, *How to approximate a set without knowing its size in advance*, 2013:
-//!   that growth must cost something, log log n bits per key.
+//! The essay is at [`Scalable`].
 
 use crate::bits::mix64;
 use crate::bloom::{Bloom, BloomG, View};
@@ -113,6 +30,91 @@ use crate::option;
 /// assert!(seen.filter().fpr() <= 0.01);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// # The idea
+///
+/// ```text
+///   slice 0   n₀ keys at ε₀      ██████                      full
+///   slice 1   s·n₀ keys at ε₁    ████████████                full
+///   slice 2   s²·n₀ keys at ε₂   █████████░░░░░░░░░░░░░░░    takes the insertions
+///
+///   ε₀ + ε₁ + ε₂ + … = ε, however many follow
+/// ```
+///
+/// A Bloom filter must know its number of keys in advance. This one need not: when the newest
+/// slice holds what it was made for, a larger one is begun. Nothing is moved and nothing is
+/// forgotten. A key is present when some slice says so, so the errors of the slices add up; they
+/// are shares of a series that converges to the rate asked for, and the promise holds at any
+/// size.
+///
+/// # Lookup and insert
+///
+/// A lookup asks the slices from the newest, which has half of the keys, to the oldest; an absent
+/// key is refused by each after two probes on average. An insertion writes to the newest alone.
+/// Every slice has places of its own, from `mix64(hash + number·φ)`, so that a key that one slice
+/// takes for a member is no likelier to fool the next. Repeats are inserted again and fill the
+/// slices; where there are many, ask `contains` first.
+///
+/// # The shares
+///
+/// With `ratio` r slice i gets ε(1 − r)rⁱ; with `ratio=square` ε·6/(π(i + 1))². Bits per key at ε
+/// = 1 % and s = 2, all slices full (`math::scalable_bits_per_key`):
+///
+/// | | 1 slice | 10 slices | 20 slices |
+/// |---|---|---|---|
+/// | r = 0.5 | 11.03 | 22.58 | 37.00 |
+/// | r = 0.85, the default | 13.53 | 16.24 | 19.62 |
+/// | r = 0.9 | 14.38 | 16.13 | 18.32 |
+/// | square | 10.62 | 19.70 | 22.86 |
+///
+/// # Slices of Bloom-g
+///
+/// `slice=bloom_g` makes each slice a [`BloomG`]: the bits of a key lie in two lines of 512 bits,
+/// so that a lookup reads at most two lines a slice where it reads up to 12 of the tenth
+/// [`Bloom`] at 1 %. A slice has the fewest words whose exact rate (`math::bloom_g_fpr`) at its
+/// number of keys is within its share, so that number is the load at which the share is used up,
+/// but for the keys of the last word (`math::bloom_g_capacity`). At 1 % and r = 0.85 it takes
+/// 13.75 bits per key in the first slice and 16.61 after ten, 2 % more than Bloom filters.
+/// Insertions gain by it. Lookups need not: most slices do not hold the key, a [`Bloom`] says so
+/// after two probes, and here a word's bits must all be drawn first.
+///
+/// # Cost
+///
+/// 16.24 bits per key after ten slices where one Bloom filter of the final size takes 9.59. Just
+/// after a growth the newest slice is empty and the list has room for s times the keys that it
+/// holds: with s = 2 that is 33 bits per key. A lookup costs as many probes as there are slices,
+/// times two. `growth=4` halves the number of slices and doubles that slack.
+///
+/// # Merging
+///
+/// Filters of one configuration merge whatever their lengths: a slice is united with ours of the
+/// same number where both together fit it, byte for byte as if its keys had been inserted here;
+/// otherwise it is appended. The shares of appended slices come on top, and
+/// [`Scalable::fpr_bound`] says what is promised then.
+///
+/// A file has room for 62 slices. Growth alone hardly comes there: they hold 2⁶² times the keys
+/// of the first. Merging does, as full filters of g slices add g each time: so it appends up to
+/// 48 and then refuses, with [`FullKind::Slices`]. With s = 2 what is left lets the newest slice
+/// become 2¹⁴ times larger. To unite many full filters, make them for the capacity of all, so
+/// that their first slices fit together.
+///
+/// # When to choose it
+///
+/// When the number of keys is not known within a factor of two or so. If it is, make one filter
+/// for the most: even at half its load [`Bloom`] is the smaller and answers from one array.
+///
+/// A survey proposes to grow by throwing the filter away and beginning a new one, which "may lose
+/// some data". A filter that loses keys answers "no" falsely; there is no such operation here.
+/// With the keys at hand, build a larger filter; without them, this is the way.
+///
+/// # Bibliography
+///
+/// - Almeida, Baquero, Preguiça, Hutchison, *Scalable Bloom filters*, 2007: the list, and the
+///   geometric shares.
+/// - Apple, *Stretching your data with taffy filters*, 2022: the shares 1/i², and what a list
+///   costs beside one table.
+/// - Pagh, Segev, Wieder, *How to approximate a set without knowing its size in advance*, 2013:
+///   that growth must cost something, log log n bits per key.
 #[derive(Clone, Debug)]
 pub struct Scalable {
     plan: Plan,

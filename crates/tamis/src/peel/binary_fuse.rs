@@ -1,74 +1,6 @@
 //! The binary fuse filter: the smallest simple static filter, three reads and two xors.
 //!
-//! # The idea
-//!
-//! ```text
-//!   segments      0        1        2        3        4        5      …     SC+1
-//!            ┌────────┬────────┬────────┬────────┬────────┬────────┬─ … ─┬────────┐
-//!   slots    │        │  ▲     │      ▲ │ ▲      │        │        │     │        │
-//!            └────────┴──┼─────┴──────┼─┴─┼──────┴────────┴────────┴─ … ─┴────────┘
-//!                        p₀           p₁  p₂        p₀ anywhere in the first SC segments,
-//!                                                   p₁, p₂ in the two (or three) that follow
-//!   L slots each, L a power of two
-//!
-//!   present  ⇔  slots[p₀] ⊕ slots[p₁] ⊕ slots[p₂] = fingerprint(hash)
-//! ```
-//!
-//! Because the slots of a key lie in adjacent segments, peeling starts at the two ends, where few
-//! keys compete, and burns inwards like a fuse. That succeeds with 12.5 % spare slots (arity 3)
-//! or 7.5 % (arity 4) where slots spread over the whole table would need 23 %, and it walks
-//! through memory in order.
-//!
-//! # Build
-//!
-//! A large set is cut into *shards* by a multiple of the hash: each is a table of its own, solved
-//! by itself, under its own salt. All have the geometry of the largest, so that a shard starts
-//! where its number says. Shards bound the memory and occupy several threads; the bytes do not
-//! depend on how many.
-//!
-//! In a shard, the hashes are salted and sorted by their first segment, then added to the table
-//! segment by segment and peeled as far as possible in between, so that memory is traversed once
-//! (`binary_fuse/solve.rs`). An attempt that fails, almost always because of repeated keys, which
-//! no salt can separate, is followed by another salt. If there *are* repeats, all hashes are
-//! sorted, the repeats dropped, and the build starts again. The bytes depend on the set of keys
-//! alone, not on their order.
-//!
-//! [`Spill`](crate::Spill) builds from hashes kept on disk.
-//!
-//! The published parameters fail nearly always at certain sizes (n = 11 520, 12 340, 37 440 …):
-//! just after the segment length doubles, whole segments round the spare slots away. There the
-//! length is halved, at no cost in space. With four slots a key and fewer than 356 keys up to
-//! half of the attempts fail, as segments are short; there they are twice as long. So an attempt
-//! succeeds four times in five or more often at every size; see `math::binary_fuse_geometry`. The
-//! geometry is stored, so readers need no rule.
-//!
-//! # Cost
-//!
-//! 9.04 bits per key at 0.39 % (u8, arity 3, a million keys), 8.62 with arity 4: 13 and 8 % above
-//! the lower bound. Small sets pay more: 10.0 bits at 10⁴ keys. Beside the table and the hashes
-//! given, which are reordered in place, building takes 9 bytes a key where there is one shard (81
-//! bits per key with the table, at a million keys), and 18 bytes for each key of the shards at
-//! work where there are several (27 bits per key at 10⁷, one thread).
-//!
-//! The bench holds it, at 10⁷ keys, to be built twice as fast as xorf's filter and looked up in
-//! batches 1.3 times as fast as by xorf's single calls (`cargo run --release -p tamis-bench --
-//! check --kinds binary_fuse8`); `run --n 10000000 --fpr 0.00390625 --kinds binary_fuse8` in place
-//! of `check` gives the memory.
-//!
-//! # When to choose it
-//!
-//! When the set is known and fixed. The rate is that of the width: 0.39 % (u8), 0.0015 % (u16),
-//! 2.3e-10 (u32).
-//!
-//! # Bibliography
-//!
-//! - Graf, Lemire, *Binary fuse filters: fast and smaller than xor filters*, 2022: this filter
-//!   and its parameters.
-//! - Dietzfelbinger, Walzer, *Dense peelable random uniform hypergraphs*, 2019: why adjacent
-//!   segments peel so well.
-//! - Botelho, Pagh, Ziviani, *Simple and space-efficient minimal perfect hash functions*, 2007:
-//!   peeling, and the xor that remembers the last key.
-//! - Vigna, *ε-cost sharding*, 2025: shards of one geometry, and what they cost.
+//! The essay is at [`BinaryFuse`].
 
 mod build;
 mod solve;
@@ -108,6 +40,76 @@ pub trait Fingerprint: Word + BitXor<Output = Self> {
 /// assert!(words.contains("sieve"));
 /// # Ok::<(), tamis::BuildError>(())
 /// ```
+///
+/// # The idea
+///
+/// ```text
+///   segments      0        1        2        3        4        5      …     SC+1
+///            ┌────────┬────────┬────────┬────────┬────────┬────────┬─ … ─┬────────┐
+///   slots    │        │  ▲     │      ▲ │ ▲      │        │        │     │        │
+///            └────────┴──┼─────┴──────┼─┴─┼──────┴────────┴────────┴─ … ─┴────────┘
+///                        p₀           p₁  p₂        p₀ anywhere in the first SC segments,
+///                                                   p₁, p₂ in the two (or three) that follow
+///   L slots each, L a power of two
+///
+///   present  ⇔  slots[p₀] ⊕ slots[p₁] ⊕ slots[p₂] = fingerprint(hash)
+/// ```
+///
+/// Because the slots of a key lie in adjacent segments, peeling starts at the two ends, where few
+/// keys compete, and burns inwards like a fuse. That succeeds with 12.5 % spare slots (arity 3)
+/// or 7.5 % (arity 4) where slots spread over the whole table would need 23 %, and it walks
+/// through memory in order.
+///
+/// # Build
+///
+/// A large set is cut into *shards* by a multiple of the hash: each is a table of its own, solved
+/// by itself, under its own salt. All have the geometry of the largest, so that a shard starts
+/// where its number says. Shards bound the memory and occupy several threads; the bytes do not
+/// depend on how many.
+///
+/// In a shard, the hashes are salted and sorted by their first segment, then added to the table
+/// segment by segment and peeled as far as possible in between, so that memory is traversed once
+/// (`binary_fuse/solve.rs`). An attempt that fails, almost always because of repeated keys, which
+/// no salt can separate, is followed by another salt. If there *are* repeats, all hashes are
+/// sorted, the repeats dropped, and the build starts again. The bytes depend on the set of keys
+/// alone, not on their order.
+///
+/// [`Spill`](crate::Spill) builds from hashes kept on disk.
+///
+/// The published parameters fail nearly always at certain sizes (n = 11 520, 12 340, 37 440 …):
+/// just after the segment length doubles, whole segments round the spare slots away. There the
+/// length is halved, at no cost in space. With four slots a key and fewer than 356 keys up to
+/// half of the attempts fail, as segments are short; there they are twice as long. So an attempt
+/// succeeds four times in five or more often at every size; see `math::binary_fuse_geometry`. The
+/// geometry is stored, so readers need no rule.
+///
+/// # Cost
+///
+/// 9.04 bits per key at 0.39 % (u8, arity 3, a million keys), 8.62 with arity 4: 13 and 8 % above
+/// the lower bound. Small sets pay more: 10.0 bits at 10⁴ keys. Beside the table and the hashes
+/// given, which are reordered in place, building takes 9 bytes a key where there is one shard (81
+/// bits per key with the table, at a million keys), and 18 bytes for each key of the shards at
+/// work where there are several (27 bits per key at 10⁷, one thread).
+///
+/// The bench holds it, at 10⁷ keys, to be built twice as fast as xorf's filter and looked up in
+/// batches 1.3 times as fast as by xorf's single calls (`cargo run --release -p tamis-bench --
+/// check --kinds binary_fuse8`); `run --n 10000000 --fpr 0.00390625 --kinds binary_fuse8` in place
+/// of `check` gives the memory.
+///
+/// # When to choose it
+///
+/// When the set is known and fixed. The rate is that of the width: 0.39 % (u8), 0.0015 % (u16),
+/// 2.3e-10 (u32).
+///
+/// # Bibliography
+///
+/// - Graf, Lemire, *Binary fuse filters: fast and smaller than xor filters*, 2022: this filter
+///   and its parameters.
+/// - Dietzfelbinger, Walzer, *Dense peelable random uniform hypergraphs*, 2019: why adjacent
+///   segments peel so well.
+/// - Botelho, Pagh, Ziviani, *Simple and space-efficient minimal perfect hash functions*, 2007:
+///   peeling, and the xor that remembers the last key.
+/// - Vigna, *ε-cost sharding*, 2025: shards of one geometry, and what they cost.
 #[derive(Clone, Debug)]
 pub struct BinaryFuse<F: Fingerprint> {
     /// The shards' tables, one after the other.

@@ -1,72 +1,6 @@
 //! The Bloomier filter: a fixed map that stores no keys.
 //!
-//! # The idea
-//!
-//! ```text
-//!   segments      0        1        2        3        4      …
-//!            ┌────────┬────────┬────────┬────────┬────────┬─ … ─┐
-//!   slots    │  ▲     │      ▲ │ ▲      │   ▲    │        │     │   f + v bits a slot,
-//!            └──┼─────┴──────┼─┴─┼──────┴───┼────┴────────┴─ … ─┘   packed without gaps
-//!               p₀           p₁  p₂         p₃
-//!            places as those of a binary fuse filter, four a key
-//!
-//!   slots[p₀] ⊕ slots[p₁] ⊕ slots[p₂] ⊕ slots[p₃]  =  ┌── v bits ──┬──── f bits ────┐
-//!                                                     │ value      │ fingerprint    │
-//!                                                     └────────────┴────────────────┘
-//! ```
-//!
-//! The slots of a key combine to a fingerprint and a value, solved for all keys at once by
-//! peeling (see the family's page). A key that was given is always answered with its own value.
-//! One that was not combines to noise: with probability 2⁻ᶠ the noise agrees with its
-//! fingerprint, and then the value is noise as well; otherwise it is told to be absent. With f =
-//! 0 there is nothing to agree with: every key is answered, and only those that were given are
-//! answered rightly. That is enough where every key asked for is known to be in the map, and the
-//! smallest there is.
-//!
-//! Without values (v = 0) it is a set, at the rate of any width and not only of 8, 16 or 32 bits;
-//! so it is built by name, and by the program.
-//!
-//! # Build
-//!
-//! As [`BinaryFuse`](crate::BinaryFuse) with four slots a key, in one table whatever its size.
-//! Pairs that are given twice are held once. Two values for one key are refused, with the
-//! positions of both: [`BuildErrorKind::Conflict`]. So are two keys of one 64-bit hash, of which
-//! there is a pair among n with probability n²/2⁶⁵ (one in a hundred at 600 million keys): they
-//! would need two values in one place. Another seed of the key hash parts them.
-//!
-//! A value cannot be changed in place: its four slots are parts of other keys' answers. Build the
-//! map anew, or take a table that a perfect hash leads into, in which every key has a place of
-//! its own.
-//!
-//! # Cost
-//!
-//! 1.077·(f + v) bits per key (a million keys): 17.2 bits for values of 8 bits at 0.39 %, 1.08
-//! for one bit and f = 0. Small maps pay more: 1.23·(f + v) at 10⁴ keys. A lookup reads four
-//! lines that do not depend on one another. Building takes 25 bytes a key beside the table, and
-//! for a map 8 more, and the 16 of the pairs.
-//!
-//! # When to choose it
-//!
-//! For a large fixed map from keys to small values (a shard, a category, a version, an offset)
-//! where a wrong answer for an unknown key does little harm, or none can be asked for. For a set,
-//! [`BinaryFuse8`](crate::BinaryFuse8) is faster where its rate is the one wanted; at 1 % this
-//! one takes 7.5 bits per key where that takes 9.0.
-//!
-//! # Claims that do not hold
-//!
-//! The name promises more than there is: an absent key is *not* answered with nothing for
-//! certain, and the fraction that is answered, 2⁻ᶠ, is paid for in every slot. The mutable form
-//! of the paper, with a slot of its own for each key beside two bits that lead to it, takes 2.2
-//! bits per key more than this one and still cannot take new keys.
-//!
-//! # Bibliography
-//!
-//! - Chazelle, Kilian, Rubinfeld, Tal, *The Bloomier filter: an efficient data structure for
-//!   static support lookup tables*, 2004: values that are the xor of slots, found by peeling.
-//! - Dietzfelbinger, Pagh, *Succinct data structures for retrieval and approximate membership*,
-//!   2008: retrieval without a fingerprint, and sets as retrieval.
-//! - Graf, Lemire, *Binary fuse filters: fast and smaller than xor filters*, 2022: the places,
-//!   and how many slots they need.
+//! The essay is at [`Bloomier`].
 
 use crate::bits::{low_mask, mix64};
 use crate::buf::Buf;
@@ -93,6 +27,74 @@ use crate::{math, simd};
 /// assert_eq!(again.get("https"), Some(443));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// # The idea
+///
+/// ```text
+///   segments      0        1        2        3        4      …
+///            ┌────────┬────────┬────────┬────────┬────────┬─ … ─┐
+///   slots    │  ▲     │      ▲ │ ▲      │   ▲    │        │     │   f + v bits a slot,
+///            └──┼─────┴──────┼─┴─┼──────┴───┼────┴────────┴─ … ─┘   packed without gaps
+///               p₀           p₁  p₂         p₃
+///            places as those of a binary fuse filter, four a key
+///
+///   slots[p₀] ⊕ slots[p₁] ⊕ slots[p₂] ⊕ slots[p₃]  =  ┌── v bits ──┬──── f bits ────┐
+///                                                     │ value      │ fingerprint    │
+///                                                     └────────────┴────────────────┘
+/// ```
+///
+/// The slots of a key combine to a fingerprint and a value, solved for all keys at once by
+/// peeling (see the family's page). A key that was given is always answered with its own value.
+/// One that was not combines to noise: with probability 2⁻ᶠ the noise agrees with its
+/// fingerprint, and then the value is noise as well; otherwise it is told to be absent. With f =
+/// 0 there is nothing to agree with: every key is answered, and only those that were given are
+/// answered rightly. That is enough where every key asked for is known to be in the map, and the
+/// smallest there is.
+///
+/// Without values (v = 0) it is a set, at the rate of any width and not only of 8, 16 or 32 bits;
+/// so it is built by name, and by the program.
+///
+/// # Build
+///
+/// As [`BinaryFuse`](crate::BinaryFuse) with four slots a key, in one table whatever its size.
+/// Pairs that are given twice are held once. Two values for one key are refused, with the
+/// positions of both: [`BuildErrorKind::Conflict`]. So are two keys of one 64-bit hash, of which
+/// there is a pair among n with probability n²/2⁶⁵ (one in a hundred at 600 million keys): they
+/// would need two values in one place. Another seed of the key hash parts them.
+///
+/// A value cannot be changed in place: its four slots are parts of other keys' answers. Build the
+/// map anew, or take a table that a perfect hash leads into, in which every key has a place of
+/// its own.
+///
+/// # Cost
+///
+/// 1.077·(f + v) bits per key (a million keys): 17.2 bits for values of 8 bits at 0.39 %, 1.08
+/// for one bit and f = 0. Small maps pay more: 1.23·(f + v) at 10⁴ keys. A lookup reads four
+/// lines that do not depend on one another. Building takes 25 bytes a key beside the table, and
+/// for a map 8 more, and the 16 of the pairs.
+///
+/// # When to choose it
+///
+/// For a large fixed map from keys to small values (a shard, a category, a version, an offset)
+/// where a wrong answer for an unknown key does little harm, or none can be asked for. For a set,
+/// [`BinaryFuse8`](crate::BinaryFuse8) is faster where its rate is the one wanted; at 1 % this
+/// one takes 7.5 bits per key where that takes 9.0.
+///
+/// # Claims that do not hold
+///
+/// The name promises more than there is: an absent key is *not* answered with nothing for
+/// certain, and the fraction that is answered, 2⁻ᶠ, is paid for in every slot. The mutable form
+/// of the paper, with a slot of its own for each key beside two bits that lead to it, takes 2.2
+/// bits per key more than this one and still cannot take new keys.
+///
+/// # Bibliography
+///
+/// - Chazelle, Kilian, Rubinfeld, Tal, *The Bloomier filter: an efficient data structure for
+///   static support lookup tables*, 2004: values that are the xor of slots, found by peeling.
+/// - Dietzfelbinger, Pagh, *Succinct data structures for retrieval and approximate membership*,
+///   2008: retrieval without a fingerprint, and sets as retrieval.
+/// - Graf, Lemire, *Binary fuse filters: fast and smaller than xor filters*, 2022: the places,
+///   and how many slots they need.
 #[derive(Clone, Debug)]
 pub struct Bloomier {
     slots: Slots,

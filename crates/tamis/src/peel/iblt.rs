@@ -1,57 +1,7 @@
 //! The invertible Bloom lookup table: a set that can be subtracted from another, and then read
 //! out.
 //!
-//! # The idea
-//!
-//! ```text
-//!   key x ──► one cell in each of k subtables
-//!
-//!   subtable 0          subtable 1          …    each cell:
-//!  ┌────┬────┬────┐    ┌────┬────┬────┐            count   keys inserted − keys deleted
-//!  │    │ x  │    │    │ x⊕y│    │    │            keys    exclusive or of them
-//!  └────┴────┴────┘    └────┴────┴────┘            checks  exclusive or of a 32-bit hash of each
-//!         ╰─ count 1, and the check is that of the key: *pure*. x is listed and taken out of
-//!            its cells, which makes the cell of x ⊕ y pure, and so on: peeling
-//! ```
-//!
-//! Insertion and deletion add to the counts and flip bits, so they cancel whatever their order,
-//! and tables subtract cell by cell: what two sets have in common vanishes. Two machines that
-//! hold nearly the same million keys exchange a table sized for their few *differences* and list
-//! them from what is left.
-//!
-//! Listing succeeds when the table has enough cells for what is in it at the end, whatever came
-//! and went meanwhile. It is the peeling of a random hypergraph, which works at once or hardly at
-//! all: with k = 4 from 1.295 cells a key on, for many keys. Few keys need more, since two that
-//! share all their cells are never told apart. [`Iblt::new`] sizes the table so that 99.9 % of
-//! listings succeed; see [`math::iblt_size`].
-//!
-//! # What can go wrong
-//!
-//! - More differences than cells for them: [`list`](Iblt::list) says [`Incomplete`], with what it
-//!   has found. A cell is taken as pure only if the check of its 32 bits agrees and the key
-//!   belongs in that cell, so a cell of several keys passes for pure with a probability below
-//!   2⁻³². But for that no key in the list is wrong, *if each key is in at most once on a side*.
-//! - A key inserted twice cancels itself in `keys` and leaves 2 in the count. It can never be
-//!   listed, and it makes others wrong: where x came twice and y was deleted, their common cell
-//!   says that y was inserted. Insert each key once.
-//!
-//! # Cost
-//!
-//! 16 bytes a cell; 1.4 cells, 22.4 bytes, for each of a thousand differences. Insertion touches
-//! k cells: 5, or 4 where more than a hundred differences are expected.
-//!
-//! # When to choose it
-//!
-//! To find the differences of two sets of 64-bit keys without sending either. It is no filter: it
-//! answers for single keys only while it is nearly empty. Longer keys are named by a 64-bit hash,
-//! and exchanged by it afterwards.
-//!
-//! # Bibliography
-//!
-//! - Eppstein, Goodrich, Uyeda, Varghese, *What's the difference? Efficient set reconciliation
-//!   without prior context*, 2011: subtraction, and sizes for few differences.
-//! - Goodrich, Mitzenmacher, *Invertible Bloom lookup tables*, 2011: the table and its listing.
-//! - Molloy, *Cores in random hypergraphs and Boolean formulas*, 2005: when peeling ends.
+//! The essay is at [`Iblt`].
 
 use std::collections::VecDeque;
 use std::error::Error;
@@ -86,6 +36,58 @@ use crate::math;
 /// assert_eq!(difference.deleted, [10_000, 10_001, 10_002, 10_003, 10_004]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// # The idea
+///
+/// ```text
+///   key x ──► one cell in each of k subtables
+///
+///   subtable 0          subtable 1          …    each cell:
+///  ┌────┬────┬────┐    ┌────┬────┬────┐            count   keys inserted − keys deleted
+///  │    │ x  │    │    │ x⊕y│    │    │            keys    exclusive or of them
+///  └────┴────┴────┘    └────┴────┴────┘            checks  exclusive or of a 32-bit hash of each
+///         ╰─ count 1, and the check is that of the key: *pure*. x is listed and taken out of
+///            its cells, which makes the cell of x ⊕ y pure, and so on: peeling
+/// ```
+///
+/// Insertion and deletion add to the counts and flip bits, so they cancel whatever their order,
+/// and tables subtract cell by cell: what two sets have in common vanishes. Two machines that
+/// hold nearly the same million keys exchange a table sized for their few *differences* and list
+/// them from what is left.
+///
+/// Listing succeeds when the table has enough cells for what is in it at the end, whatever came
+/// and went meanwhile. It is the peeling of a random hypergraph, which works at once or hardly at
+/// all: with k = 4 from 1.295 cells a key on, for many keys. Few keys need more, since two that
+/// share all their cells are never told apart. [`Iblt::new`] sizes the table so that 99.9 % of
+/// listings succeed; see [`math::iblt_size`].
+///
+/// # What can go wrong
+///
+/// - More differences than cells for them: [`list`](Iblt::list) says [`Incomplete`], with what it
+///   has found. A cell is taken as pure only if the check of its 32 bits agrees and the key
+///   belongs in that cell, so a cell of several keys passes for pure with a probability below
+///   2⁻³². But for that no key in the list is wrong, *if each key is in at most once on a side*.
+/// - A key inserted twice cancels itself in `keys` and leaves 2 in the count. It can never be
+///   listed, and it makes others wrong: where x came twice and y was deleted, their common cell
+///   says that y was inserted. Insert each key once.
+///
+/// # Cost
+///
+/// 16 bytes a cell; 1.4 cells, 22.4 bytes, for each of a thousand differences. Insertion touches
+/// k cells: 5, or 4 where more than a hundred differences are expected.
+///
+/// # When to choose it
+///
+/// To find the differences of two sets of 64-bit keys without sending either. It is no filter: it
+/// answers for single keys only while it is nearly empty. Longer keys are named by a 64-bit hash,
+/// and exchanged by it afterwards.
+///
+/// # Bibliography
+///
+/// - Eppstein, Goodrich, Uyeda, Varghese, *What's the difference? Efficient set reconciliation
+///   without prior context*, 2011: subtraction, and sizes for few differences.
+/// - Goodrich, Mitzenmacher, *Invertible Bloom lookup tables*, 2011: the table and its listing.
+/// - Molloy, *Cores in random hypergraphs and Boolean formulas*, 2005: when peeling ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Iblt {
     /// The subtables, one after another, all of one size.

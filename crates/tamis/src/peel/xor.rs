@@ -1,61 +1,6 @@
 //! The xor filter: three blocks of fingerprints, one slot of a key in each.
 //!
-//! # The idea
-//!
-//! ```text
-//!              block 0               block 1               block 2
-//!        ┌───────────────────┬─────────────────────┬─────────────────────┐
-//!  slots │        ▲          │  ▲                  │               ▲     │
-//!        └────────┼──────────┴──┼──────────────────┴───────────────┼─────┘
-//!                 p₀            p₁                                 p₂
-//!
-//!  ⌊(32 + 1.23·n)/3⌋ slots in each block, of 8, 16 or 32 bits; pᵢ anywhere in block i
-//!
-//!   present  ⇔  slots[p₀] ⊕ slots[p₁] ⊕ slots[p₂] = fingerprint(hash)
-//! ```
-//!
-//! The places are cut from the salted hash g: pᵢ is that of g turned left by 21·i bits, so that
-//! tables of up to 2²¹ slots a block take each from bits of its own. The fingerprint is the low
-//! bits of g ⊕ (g ≫ 32).
-//!
-//! # Build
-//!
-//! By peeling (see the family's page). 1.23 slots a key are just above the 1.222 at which a
-//! random table of three slots a key peels; the 32 more are for small sets. If an attempt fails,
-//! equal hashes are dropped, which no salt can part; then other salts are tried, and from the
-//! fifth attempt on more slots. Where a key could be given its slot in any of several blocks, the
-//! last is avoided: that costs nothing, and [`XorPlus`](crate::XorPlus) does not store empty
-//! slots there.
-//!
-//! The bytes depend on the set of keys alone, not on their order or on repeats. There is one
-//! table, whatever its size, and the slots of neighbours in it lie apart:
-//! [`BinaryFuse`](crate::BinaryFuse) walks through memory in order, and is built faster (`cargo
-//! run --release -p tamis-bench -- run --n 10000000 --fpr 0.00390625 --kinds xor8,binary_fuse8`).
-//!
-//! # Cost
-//!
-//! 1.23·f bits per key for a rate of 2⁻ᶠ: 9.84 bits at 0.39 %, 19.68 at 0.0015 %, 39.36 at
-//! 2.3·10⁻¹⁰; 23 % above the lower bound. A lookup reads three lines that do not depend on one
-//! another. Building takes 27 bytes a key beside the table.
-//!
-//! # When to choose it
-//!
-//! Hardly ever: from 27 000 keys on [`BinaryFuse`](crate::BinaryFuse) does the same in less space
-//! (8 % less for a million), and is built faster. The xor filter is here because it is simple and
-//! well known, and because [`XorPlus`](crate::XorPlus) is made of it. Against a Bloom filter it
-//! saves space where the rate asked for is below 0.9 %, not at any rate as is sometimes read: a
-//! width is a whole number of bytes.
-//!
-//! # Bibliography
-//!
-//! - Graf, Lemire, *Xor filters: faster and smaller than Bloom and cuckoo filters*, 2020: this
-//!   filter, and xor+.
-//! - Botelho, Pagh, Ziviani, *Simple and space-efficient minimal perfect hash functions*, 2007:
-//!   three blocks, and 1.23.
-//! - Molloy, *Cores in random hypergraphs and Boolean formulas*, 2005: where the 1.222 comes
-//!   from.
-//! - Dietzfelbinger, Pagh, *Succinct data structures for retrieval and approximate membership*,
-//!   2008: a table whose slots combine to a value is a filter.
+//! The essay is at [`Xor`].
 
 use crate::bits::{fastrange, mix64};
 use crate::buf::Buf;
@@ -80,6 +25,63 @@ use crate::{math, simd};
 /// assert!(words.contains("sieve"));
 /// # Ok::<(), tamis::BuildError>(())
 /// ```
+///
+/// # The idea
+///
+/// ```text
+///              block 0               block 1               block 2
+///        ┌───────────────────┬─────────────────────┬─────────────────────┐
+///  slots │        ▲          │  ▲                  │               ▲     │
+///        └────────┼──────────┴──┼──────────────────┴───────────────┼─────┘
+///                 p₀            p₁                                 p₂
+///
+///  ⌊(32 + 1.23·n)/3⌋ slots in each block, of 8, 16 or 32 bits; pᵢ anywhere in block i
+///
+///   present  ⇔  slots[p₀] ⊕ slots[p₁] ⊕ slots[p₂] = fingerprint(hash)
+/// ```
+///
+/// The places are cut from the salted hash g: pᵢ is that of g turned left by 21·i bits, so that
+/// tables of up to 2²¹ slots a block take each from bits of its own. The fingerprint is the low
+/// bits of g ⊕ (g ≫ 32).
+///
+/// # Build
+///
+/// By peeling (see the family's page). 1.23 slots a key are just above the 1.222 at which a
+/// random table of three slots a key peels; the 32 more are for small sets. If an attempt fails,
+/// equal hashes are dropped, which no salt can part; then other salts are tried, and from the
+/// fifth attempt on more slots. Where a key could be given its slot in any of several blocks, the
+/// last is avoided: that costs nothing, and [`XorPlus`](crate::XorPlus) does not store empty
+/// slots there.
+///
+/// The bytes depend on the set of keys alone, not on their order or on repeats. There is one
+/// table, whatever its size, and the slots of neighbours in it lie apart:
+/// [`BinaryFuse`](crate::BinaryFuse) walks through memory in order, and is built faster (`cargo
+/// run --release -p tamis-bench -- run --n 10000000 --fpr 0.00390625 --kinds xor8,binary_fuse8`).
+///
+/// # Cost
+///
+/// 1.23·f bits per key for a rate of 2⁻ᶠ: 9.84 bits at 0.39 %, 19.68 at 0.0015 %, 39.36 at
+/// 2.3·10⁻¹⁰; 23 % above the lower bound. A lookup reads three lines that do not depend on one
+/// another. Building takes 27 bytes a key beside the table.
+///
+/// # When to choose it
+///
+/// Hardly ever: from 27 000 keys on [`BinaryFuse`](crate::BinaryFuse) does the same in less space
+/// (8 % less for a million), and is built faster. The xor filter is here because it is simple and
+/// well known, and because [`XorPlus`](crate::XorPlus) is made of it. Against a Bloom filter it
+/// saves space where the rate asked for is below 0.9 %, not at any rate as is sometimes read: a
+/// width is a whole number of bytes.
+///
+/// # Bibliography
+///
+/// - Graf, Lemire, *Xor filters: faster and smaller than Bloom and cuckoo filters*, 2020: this
+///   filter, and xor+.
+/// - Botelho, Pagh, Ziviani, *Simple and space-efficient minimal perfect hash functions*, 2007:
+///   three blocks, and 1.23.
+/// - Molloy, *Cores in random hypergraphs and Boolean formulas*, 2005: where the 1.222 comes
+///   from.
+/// - Dietzfelbinger, Pagh, *Succinct data structures for retrieval and approximate membership*,
+///   2008: a table whose slots combine to a value is a filter.
 #[derive(Clone, Debug)]
 pub struct Xor<F: Fingerprint> {
     slots: Buf<F>,

@@ -1,45 +1,6 @@
 //! The xor+ filter: an xor filter that does not store the empty slots of its last block.
 //!
-//! # The idea
-//!
-//! ```text
-//!       block 0         block 1        block 2, as it was:   0  a3  0  0  7c  1f  0  90
-//!   ┌──────────────┬──────────────┐
-//!   │ plain        │ plain        │    groups   ┌── 32 ──┬──────── 224 bits ────────┐
-//!   └──────────────┴──────────────┘             │ before │ 0  1  0  0  1  1  0  1  …│ …
-//!                                               └────────┴──────────────────────────┘
-//!                                      kept     │ 0  a3  7c  1f  90 …
-//! ```
-//!
-//! A table of 1.23 slots a key has 0.23 that no key needed. [`Xor`] gives a key a slot of the
-//! last block only where it has to, so that most of these are there: of the last block 64 % are
-//! in use. A bit a slot says which. The list `kept` has a 0, for all others, and then what those
-//! in use hold: the entry of a slot is 0, or the number of ones up to its own. A *group* of 256
-//! bits begins with the number of those before the group, and ends with the bits of 224 slots. It
-//! lies in one cache line, and a lookup has no branch.
-//!
-//! # Lookup
-//!
-//! As [`Xor`], with one more read, which has to wait for that of the group. A batch prefetches the
-//! two plain slots and the group, but not the kept entry, whose place it does not know yet.
-//!
-//! # Cost
-//!
-//! 0.82·f + 0.41·(0.64·f + 8/7) bits per key: 9.13 at 0.39 % (f = 8), 17.79 at 0.0015 % (f = 16).
-//! The paper's rank directory takes a quarter of the bits where this one takes a seventh: 9.17
-//! and 17.83.
-//!
-//! # When to choose it
-//!
-//! Where an xor filter is wanted and space counts more than time.
-//! [`BinaryFuse`](crate::BinaryFuse) is smaller at 8 bits (9.04), and faster; at 16 bits xor+ is
-//! the smaller (18.09 with three slots a key, but 17.24 with four).
-//!
-//! # Bibliography
-//!
-//! - Graf, Lemire, *Xor filters: faster and smaller than Bloom and cuckoo filters*, 2020: xor+,
-//!   and its sizes.
-//! - Jacobson, *Space-efficient static trees and graphs*, 1989: counting ones by a directory.
+//! The essay is at [`XorPlus`].
 
 use std::hint::select_unpredictable;
 
@@ -66,6 +27,47 @@ use crate::{math, simd};
 /// assert!(words.contains("sieve"));
 /// # Ok::<(), tamis::BuildError>(())
 /// ```
+///
+/// # The idea
+///
+/// ```text
+///       block 0         block 1        block 2, as it was:   0  a3  0  0  7c  1f  0  90
+///   ┌──────────────┬──────────────┐
+///   │ plain        │ plain        │    groups   ┌── 32 ──┬──────── 224 bits ────────┐
+///   └──────────────┴──────────────┘             │ before │ 0  1  0  0  1  1  0  1  …│ …
+///                                               └────────┴──────────────────────────┘
+///                                      kept     │ 0  a3  7c  1f  90 …
+/// ```
+///
+/// A table of 1.23 slots a key has 0.23 that no key needed. [`Xor`] gives a key a slot of the
+/// last block only where it has to, so that most of these are there: of the last block 64 % are
+/// in use. A bit a slot says which. The list `kept` has a 0, for all others, and then what those
+/// in use hold: the entry of a slot is 0, or the number of ones up to its own. A *group* of 256
+/// bits begins with the number of those before the group, and ends with the bits of 224 slots. It
+/// lies in one cache line, and a lookup has no branch.
+///
+/// # Lookup
+///
+/// As [`Xor`], with one more read, which has to wait for that of the group. A batch prefetches the
+/// two plain slots and the group, but not the kept entry, whose place it does not know yet.
+///
+/// # Cost
+///
+/// 0.82·f + 0.41·(0.64·f + 8/7) bits per key: 9.13 at 0.39 % (f = 8), 17.79 at 0.0015 % (f = 16).
+/// The paper's rank directory takes a quarter of the bits where this one takes a seventh: 9.17
+/// and 17.83.
+///
+/// # When to choose it
+///
+/// Where an xor filter is wanted and space counts more than time.
+/// [`BinaryFuse`](crate::BinaryFuse) is smaller at 8 bits (9.04), and faster; at 16 bits xor+ is
+/// the smaller (18.09 with three slots a key, but 17.24 with four).
+///
+/// # Bibliography
+///
+/// - Graf, Lemire, *Xor filters: faster and smaller than Bloom and cuckoo filters*, 2020: xor+,
+///   and its sizes.
+/// - Jacobson, *Space-efficient static trees and graphs*, 1989: counting ones by a directory.
 #[derive(Clone, Debug)]
 pub struct XorPlus<F: Fingerprint> {
     /// Blocks 0 and 1.

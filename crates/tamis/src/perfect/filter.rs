@@ -1,49 +1,7 @@
 //! The perfect-hash filter: a fingerprint under the number of each key, and a value beside it
 //! that can be changed.
 //!
-//! # The idea
-//!
-//! ```text
-//!   hash ──► perfect hash function ──► number of the key
-//!
-//!               0             1             2           …       n − 1
-//!        ┌─────────────┬─────────────┬─────────────┬─ … ─┬─────────────┐
-//!        │ fp │ value  │ fp │ value  │ 0  │ 0      │     │ fp │ value  │
-//!        └─────────────┴─────────────┴─────────────┴─ … ─┴─────────────┘
-//!                                      removed
-//! ```
-//!
-//! The function ([`Function`]) gives each key of the set a number of its own, from 0 to n − 1,
-//! and any other key some such number. Under it lies the key's fingerprint, 1 to 2ᶠ − 1, with
-//! which another key agrees in one of 2ᶠ − 1 cases. 0 stands for a key that was removed: nothing
-//! agrees with it.
-//!
-//! # Values
-//!
-//! Beside the fingerprint there is room for a value of some bits: then the filter is a map, the
-//! *Bloomier filter* of Pagh, Pagh and Rao. Members always have their own value. Any other key
-//! has none, or with the probability of a false positive that of some member. The keys are fixed,
-//! but the values are not: setting one writes one entry, and removing a key clears it. For values
-//! of other types, [`Perfect::index`] is the key's number, which stays as it is: keep the values
-//! in an array of your own.
-//!
-//! # Cost
-//!
-//! f + v + 2.87 bits per key: 10.9 at 8 bits, where a lookup errs in 1/255 = 0.392 % of cases;
-//! with `bucket=3.5`, 10.5, and with 4, 10.2. A lookup reads a byte and an entry. Published
-//! descriptions give a rate of 2⁻ᶠ, which leaves no value for keys that were removed.
-//!
-//! # When to choose it
-//!
-//! When something is to be kept for each key of a fixed set, or keys are to leave it. As a filter
-//! alone, a [`BinaryFuse8`](crate::BinaryFuse8) is smaller and faster.
-//!
-//! # Bibliography
-//!
-//! - Pagh, Pagh, Rao, *An optimal Bloom filter replacement*, 2005: fingerprints under perfect
-//!   hashing, and values.
-//! - Chazelle, Kilian, Rubinfeld, Tal, *The Bloomier filter*, 2004: the map with one-sided
-//!   errors.
+//! The essay is at [`Perfect`].
 
 use crate::bits::{fastrange, low_mask};
 use crate::build::pairs;
@@ -75,6 +33,50 @@ use crate::perfect::function::{self, Function};
 /// assert_eq!(ages.get("carol"), None);
 /// # Ok::<(), tamis::BuildError>(())
 /// ```
+///
+/// # The idea
+///
+/// ```text
+///   hash ──► perfect hash function ──► number of the key
+///
+///               0             1             2           …       n − 1
+///        ┌─────────────┬─────────────┬─────────────┬─ … ─┬─────────────┐
+///        │ fp │ value  │ fp │ value  │ 0  │ 0      │     │ fp │ value  │
+///        └─────────────┴─────────────┴─────────────┴─ … ─┴─────────────┘
+///                                      removed
+/// ```
+///
+/// The function (`Function`) gives each key of the set a number of its own, from 0 to n − 1,
+/// and any other key some such number. Under it lies the key's fingerprint, 1 to 2ᶠ − 1, with
+/// which another key agrees in one of 2ᶠ − 1 cases. 0 stands for a key that was removed: nothing
+/// agrees with it.
+///
+/// # Values
+///
+/// Beside the fingerprint there is room for a value of some bits: then the filter is a map, the
+/// *Bloomier filter* of Pagh, Pagh and Rao. Members always have their own value. Any other key
+/// has none, or with the probability of a false positive that of some member. The keys are fixed,
+/// but the values are not: setting one writes one entry, and removing a key clears it. For values
+/// of other types, [`Perfect::index`] is the key's number, which stays as it is: keep the values
+/// in an array of your own.
+///
+/// # Cost
+///
+/// f + v + 2.87 bits per key: 10.9 at 8 bits, where a lookup errs in 1/255 = 0.392 % of cases;
+/// with `bucket=3.5`, 10.5, and with 4, 10.2. A lookup reads a byte and an entry. Published
+/// descriptions give a rate of 2⁻ᶠ, which leaves no value for keys that were removed.
+///
+/// # When to choose it
+///
+/// When something is to be kept for each key of a fixed set, or keys are to leave it. As a filter
+/// alone, a [`BinaryFuse8`](crate::BinaryFuse8) is smaller and faster.
+///
+/// # Bibliography
+///
+/// - Pagh, Pagh, Rao, *An optimal Bloom filter replacement*, 2005: fingerprints under perfect
+///   hashing, and values.
+/// - Chazelle, Kilian, Rubinfeld, Tal, *The Bloomier filter*, 2004: the map with one-sided
+///   errors.
 #[derive(Clone, Debug)]
 pub struct Perfect {
     function: Function,

@@ -1,61 +1,6 @@
 //! The bumped ribbon filter (BuRR): the smallest filter here, 0.4 % above the lower bound at 2⁻⁸.
 //!
-//! # The idea
-//!
-//! A [`Ribbon`](crate::Ribbon) pays for spare slots so that no stretch of it has more keys than
-//! slots. This one has *fewer* slots than keys, so that hardly one stays empty, and passes the
-//! keys that find no place on: they are *bumped* to a second ribbon, of a thirtieth the size;
-//! those that this one bumps to a third; and so on, until a handful is left, whose hashes are
-//! kept in a list.
-//!
-//! ```text
-//!   layer 0     ├──────┼──────┼──────┼──────┼──────┼── … ──┤     buckets of 128 starts
-//!   bumped      ███       ─     █       ─     ██████             keys that start in the first
-//!                                                                14, 40 or 128 of a bucket
-//!   thresholds  40        0     14      0     128                two bits a bucket: 0, 14,
-//!                 ╲           ╱             ╱                    40, 128
-//!   layer 1     ├──────┼─ … ─┤     the same with the bumped keys
-//!                 ╲
-//!   layer 2     ├──┤               with room for all
-//!   list         · ·               64-bit hashes, sorted
-//! ```
-//!
-//! A lookup reads the threshold of its bucket. If its start lies below, it goes on to the next
-//! layer, with its hash mixed anew; if not, this layer answers. 96 of 100 lookups stay in layer 0,
-//! and its thresholds fit in the caches near the processor: 2 bits for 128 slots. All columns are
-//! compared without a branch, eight at a time where the processor can, and in few instructions: so
-//! several lookups, even by single calls, wait for their memory at the same time.
-//!
-//! # Build
-//!
-//! Buckets are filled from left to right, and each from its last start to its first. When an
-//! equation contradicts earlier ones, the bucket is closed there: the threshold becomes the least
-//! that bumps the key, and other equations that it bumps are removed again, which is easy, as they
-//! came last. So building cannot fail; an unlucky layer only bumps more. A row passes many slots
-//! before it finds a free one; it does so four at a time (`groups.rs`).
-//!
-//! Large layers are built in shards of a million slots. At the end of each a whole bucket is
-//! bumped, so that no row reaches into the next. A lookup does not see this: to it a layer is one
-//! table.
-//!
-//! # Cost
-//!
-//! At r bits a slot: 0.965 slots a key in layer 0, 0.034 in the others, 2/128 bits for
-//! thresholds. At 2⁻⁸ and a million keys, 8.03 bits a key, 0.4 % above the lower bound. At other
-//! rates a share of the blocks has one column less, which costs up to 0.09 bits more. Few keys
-//! pay for whole blocks of 64 slots; up to 16 are a list.
-//!
-//! # When to choose it
-//!
-//! When a fixed set has to be small: on a wire, in memory that many filters share.
-//! [`BinaryFuse`](crate::BinaryFuse) is faster to look up, and an eighth larger.
-//!
-//! # Bibliography
-//!
-//! - Dillinger, Hübschle-Schneider, Sanders, Walzer, *Fast succinct retrieval and approximate
-//!   membership using ribbon*, 2022: bumping, buckets and thresholds.
-//! - Dillinger, Walzer, *Ribbon filter: practically smaller than Bloom and Xor*, 2021: the
-//!   ribbon.
+//! The essay is at [`RibbonBumped`].
 
 mod lookup;
 
@@ -89,6 +34,63 @@ use lookup::{FULL, In, NARROW, WIDE};
 /// assert!(words.contains("sieve"));
 /// # Ok::<(), tamis::BuildError>(())
 /// ```
+///
+/// # The idea
+///
+/// A [`Ribbon`](crate::Ribbon) pays for spare slots so that no stretch of it has more keys than
+/// slots. This one has *fewer* slots than keys, so that hardly one stays empty, and passes the
+/// keys that find no place on: they are *bumped* to a second ribbon, of a thirtieth the size;
+/// those that this one bumps to a third; and so on, until a handful is left, whose hashes are
+/// kept in a list.
+///
+/// ```text
+///   layer 0     ├──────┼──────┼──────┼──────┼──────┼── … ──┤     buckets of 128 starts
+///   bumped      ███       ─     █       ─     ██████             keys that start in the first
+///                                                                14, 40 or 128 of a bucket
+///   thresholds  40        0     14      0     128                two bits a bucket: 0, 14,
+///                 ╲           ╱             ╱                    40, 128
+///   layer 1     ├──────┼─ … ─┤     the same with the bumped keys
+///                 ╲
+///   layer 2     ├──┤               with room for all
+///   list         · ·               64-bit hashes, sorted
+/// ```
+///
+/// A lookup reads the threshold of its bucket. If its start lies below, it goes on to the next
+/// layer, with its hash mixed anew; if not, this layer answers. 96 of 100 lookups stay in layer 0,
+/// and its thresholds fit in the caches near the processor: 2 bits for 128 slots. All columns are
+/// compared without a branch, eight at a time where the processor can, and in few instructions: so
+/// several lookups, even by single calls, wait for their memory at the same time.
+///
+/// # Build
+///
+/// Buckets are filled from left to right, and each from its last start to its first. When an
+/// equation contradicts earlier ones, the bucket is closed there: the threshold becomes the least
+/// that bumps the key, and other equations that it bumps are removed again, which is easy, as they
+/// came last. So building cannot fail; an unlucky layer only bumps more. A row passes many slots
+/// before it finds a free one; it does so four at a time (`groups.rs`).
+///
+/// Large layers are built in shards of a million slots. At the end of each a whole bucket is
+/// bumped, so that no row reaches into the next. A lookup does not see this: to it a layer is one
+/// table.
+///
+/// # Cost
+///
+/// At r bits a slot: 0.965 slots a key in layer 0, 0.034 in the others, 2/128 bits for
+/// thresholds. At 2⁻⁸ and a million keys, 8.03 bits a key, 0.4 % above the lower bound. At other
+/// rates a share of the blocks has one column less, which costs up to 0.09 bits more. Few keys
+/// pay for whole blocks of 64 slots; up to 16 are a list.
+///
+/// # When to choose it
+///
+/// When a fixed set has to be small: on a wire, in memory that many filters share.
+/// [`BinaryFuse`](crate::BinaryFuse) is faster to look up, and an eighth larger.
+///
+/// # Bibliography
+///
+/// - Dillinger, Hübschle-Schneider, Sanders, Walzer, *Fast succinct retrieval and approximate
+///   membership using ribbon*, 2022: bumping, buckets and thresholds.
+/// - Dillinger, Walzer, *Ribbon filter: practically smaller than Bloom and Xor*, 2021: the
+///   ribbon.
 #[derive(Clone, Debug)]
 pub struct RibbonBumped {
     /// The layer that answers nearly all lookups; without buckets if the filter has no layers.

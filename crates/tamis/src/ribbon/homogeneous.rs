@@ -1,53 +1,6 @@
 //! The homogeneous ribbon filter: a ribbon that cannot fail to be built.
 //!
-//! # The idea
-//!
-//! In a [`Ribbon`](crate::Ribbon) the slots of a key combine to its result, and equations may
-//! contradict each other. Here they combine to 0. The table of zeros satisfies any such
-//! equations, so there is always a solution; there are many, because there are more slots than
-//! keys, and a random one is taken.
-//!
-//! ```text
-//!   slot        0      1      2      3      4      5      6  …
-//!   row         ▪▪▪▪   ▪▪▪▪    –     ▪▪▪▪   ▪▪▪▪    –     ▪▪▪▪
-//!   number      101    010    110    001    111    011    100
-//!                              ↑                    ↑
-//!   a slot without a row is free: it gets random bits; the others follow from those after them
-//!
-//!   present  ⇔  for every column c:  parity(row AND the w bits of column c from the start)  =  0
-//! ```
-//!
-//! # The rate
-//!
-//! An absent key is found when its slots happen to combine to 0: 2⁻ʳ, as ever, where the numbers
-//! are random. Where many keys start close together no slot is free, and all numbers between are
-//! 0, whatever the columns: there every key is found. Spare slots make such stretches rare, and
-//! wide rows make them rarer. [`fpr`](Filter::fpr) looks at the numbers: a row over w slots
-//! combines to 0 with probability 2 to the minus their rank. The filter has so many columns that
-//! both together keep to the rate asked for, on average. One stretch more or less makes a
-//! difference: a filter that errs more than it was asked to is built anew with a block more, in
-//! which every key starts elsewhere, and after some attempts with more room. So some sets take as
-//! long to build as several of the others.
-//!
-//! # Cost
-//!
-//! `1 + (4 + r/4)/w` slots a key: `math::homogeneous_ribbon_factor`. At r = 8 that is 8.376 bits
-//! a key and a rate of 0.392 % with w = 128, and 8.751 bits and 0.421 % with w = 64, the mean
-//! over sets: 4.8 and 10.9 % above the lower bound of that rate. A set that errs more than asked
-//! is built again, so that most filters err less.
-//!
-//! # When to choose it
-//!
-//! When building must not fail, and be simple. It is as large as [`Ribbon`](crate::Ribbon),
-//! without its luck and without growing with the number of keys;
-//! [`RibbonBumped`](crate::RibbonBumped) is smaller and does not fail either.
-//!
-//! # Bibliography
-//!
-//! - Dillinger, Walzer, *Ribbon filter: practically smaller than Bloom and Xor*, 2021: the
-//!   filter, and its spare slots.
-//! - Dillinger, Hübschle-Schneider, Sanders, Walzer, *Fast succinct retrieval and approximate
-//!   membership using ribbon*, 2022: why stretches without a free slot are short and few.
+//! The essay is at [`RibbonHomogeneous`].
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -78,6 +31,55 @@ use crate::simd::{self, Bits};
 /// assert!(words.contains("sieve"));
 /// # Ok::<(), tamis::BuildError>(())
 /// ```
+///
+/// # The idea
+///
+/// In a [`Ribbon`](crate::Ribbon) the slots of a key combine to its result, and equations may
+/// contradict each other. Here they combine to 0. The table of zeros satisfies any such
+/// equations, so there is always a solution; there are many, because there are more slots than
+/// keys, and a random one is taken.
+///
+/// ```text
+///   slot        0      1      2      3      4      5      6  …
+///   row         ▪▪▪▪   ▪▪▪▪    –     ▪▪▪▪   ▪▪▪▪    –     ▪▪▪▪
+///   number      101    010    110    001    111    011    100
+///                              ↑                    ↑
+///   a slot without a row is free: it gets random bits; the others follow from those after them
+///
+///   present  ⇔  for every column c:  parity(row AND the w bits of column c from the start)  =  0
+/// ```
+///
+/// # The rate
+///
+/// An absent key is found when its slots happen to combine to 0: 2⁻ʳ, as ever, where the numbers
+/// are random. Where many keys start close together no slot is free, and all numbers between are
+/// 0, whatever the columns: there every key is found. Spare slots make such stretches rare, and
+/// wide rows make them rarer. [`fpr`](Filter::fpr) looks at the numbers: a row over w slots
+/// combines to 0 with probability 2 to the minus their rank. The filter has so many columns that
+/// both together keep to the rate asked for, on average. One stretch more or less makes a
+/// difference: a filter that errs more than it was asked to is built anew with a block more, in
+/// which every key starts elsewhere, and after some attempts with more room. So some sets take as
+/// long to build as several of the others.
+///
+/// # Cost
+///
+/// `1 + (4 + r/4)/w` slots a key: `math::homogeneous_ribbon_factor`. At r = 8 that is 8.376 bits
+/// a key and a rate of 0.392 % with w = 128, and 8.751 bits and 0.421 % with w = 64, the mean
+/// over sets: 4.8 and 10.9 % above the lower bound of that rate. A set that errs more than asked
+/// is built again, so that most filters err less.
+///
+/// # When to choose it
+///
+/// When building must not fail, and be simple. It is as large as [`Ribbon`](crate::Ribbon),
+/// without its luck and without growing with the number of keys;
+/// [`RibbonBumped`](crate::RibbonBumped) is smaller and does not fail either.
+///
+/// # Bibliography
+///
+/// - Dillinger, Walzer, *Ribbon filter: practically smaller than Bloom and Xor*, 2021: the
+///   filter, and its spare slots.
+/// - Dillinger, Hübschle-Schneider, Sanders, Walzer, *Fast succinct retrieval and approximate
+///   membership using ribbon*, 2022: why stretches without a free slot are short and few.
 #[derive(Clone, Debug)]
 pub struct RibbonHomogeneous {
     /// The shards' tables, one after the other.

@@ -1,49 +1,6 @@
 //! Retrieval: a map of a fixed set that knows its keys' values, and nothing of the keys.
 //!
-//! # The idea
-//!
-//! A [`RibbonBumped`](crate::RibbonBumped) is solved so that a key's slots combine to bits of its
-//! hash. Here they combine to a value of v bits. What was given is always answered rightly; what
-//! was not is answered with noise, and nothing tells that it is. That is all that many uses ask
-//! for (every key that is looked up is known to be in the map), and it is nearly free: the lower
-//! bound is v bits per key, and this takes less than 2 % more at v = 1, and less than 0.7 % at v
-//! = 8.
-//!
-//! ```text
-//!   words        ├── layer 0 ─────────────────┼─ layer 1 ─┼ 2 ┤   blocks of 64 slots:
-//!                                                                 v words each
-//!   thresholds   ├── layer 0 ────┼─ 1 ─┼ 2 ┤                      two bits for 128 starts:
-//!                                                                 what is below is bumped
-//!   list         a few pairs of hash and value
-//! ```
-//!
-//! # Build
-//!
-//! Pairs are sorted by their hashes' multiples, which is the order of starts in layer 0. Then
-//! buckets are filled, and keys bumped, as in the filter; bumped hashes are mixed anew, and
-//! sorted again. It cannot fail. A hash that is given twice with one value is held once. Two
-//! values for it are refused, with the positions of both:
-//! [`BuildErrorKind::Conflict`](crate::BuildErrorKind::Conflict).
-//!
-//! # Cost
-//!
-//! Less than 1.02 bits per key at v = 1 and 8.05 at v = 8 (a million keys, everything counted):
-//! 1.003 slots a key, two bits for 128 slots, and a few hundred bytes. A lookup reads two blocks
-//! next to each other, v words each; values of 8 bits lie in two lines. Building takes 32 bytes a
-//! pair at most: the pairs in two orders, or in one with a row and a number for each slot.
-//!
-//! # When to choose it
-//!
-//! For a large map to small values that is asked for members only: a class, a bit, a length, a
-//! shard. Where absent keys must be told, take [`Bloomier`](crate::Bloomier) with a fingerprint;
-//! without one it takes 1.08 bits per bit of value.
-//!
-//! # Bibliography
-//!
-//! - Dillinger, Hübschle-Schneider, Sanders, Walzer, *Fast succinct retrieval and approximate
-//!   membership using ribbon*, 2022: bumped ribbon retrieval.
-//! - Dietzfelbinger, Pagh, *Succinct data structures for retrieval and approximate membership*,
-//!   2008: the problem, and that a set is a map to hashes.
+//! The essay is at [`Retrieval`].
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -74,6 +31,51 @@ use crate::simd::{self, Bits};
 /// assert_eq!(again.get("sieve".hash_with(&hashing)), 3);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// # The idea
+///
+/// A [`RibbonBumped`](crate::RibbonBumped) is solved so that a key's slots combine to bits of its
+/// hash. Here they combine to a value of v bits. What was given is always answered rightly; what
+/// was not is answered with noise, and nothing tells that it is. That is all that many uses ask
+/// for (every key that is looked up is known to be in the map), and it is nearly free: the lower
+/// bound is v bits per key, and this takes less than 2 % more at v = 1, and less than 0.7 % at v
+/// = 8.
+///
+/// ```text
+///   words        ├── layer 0 ─────────────────┼─ layer 1 ─┼ 2 ┤   blocks of 64 slots:
+///                                                                 v words each
+///   thresholds   ├── layer 0 ────┼─ 1 ─┼ 2 ┤                      two bits for 128 starts:
+///                                                                 what is below is bumped
+///   list         a few pairs of hash and value
+/// ```
+///
+/// # Build
+///
+/// Pairs are sorted by their hashes' multiples, which is the order of starts in layer 0. Then
+/// buckets are filled, and keys bumped, as in the filter; bumped hashes are mixed anew, and
+/// sorted again. It cannot fail. A hash that is given twice with one value is held once. Two
+/// values for it are refused, with the positions of both:
+/// [`BuildErrorKind::Conflict`](crate::BuildErrorKind::Conflict).
+///
+/// # Cost
+///
+/// Less than 1.02 bits per key at v = 1 and 8.05 at v = 8 (a million keys, everything counted):
+/// 1.003 slots a key, two bits for 128 slots, and a few hundred bytes. A lookup reads two blocks
+/// next to each other, v words each; values of 8 bits lie in two lines. Building takes 32 bytes a
+/// pair at most: the pairs in two orders, or in one with a row and a number for each slot.
+///
+/// # When to choose it
+///
+/// For a large map to small values that is asked for members only: a class, a bit, a length, a
+/// shard. Where absent keys must be told, take [`Bloomier`](crate::Bloomier) with a fingerprint;
+/// without one it takes 1.08 bits per bit of value.
+///
+/// # Bibliography
+///
+/// - Dillinger, Hübschle-Schneider, Sanders, Walzer, *Fast succinct retrieval and approximate
+///   membership using ribbon*, 2022: bumped ribbon retrieval.
+/// - Dietzfelbinger, Pagh, *Succinct data structures for retrieval and approximate membership*,
+///   2008: the problem, and that a set is a map to hashes.
 #[derive(Clone, Debug)]
 pub struct Retrieval {
     layers: Box<[Layer]>,

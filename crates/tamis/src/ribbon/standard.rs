@@ -1,47 +1,7 @@
 //! The standard ribbon filter: 5 % above the lower bound at any rate, and a lookup in a few
 //! adjacent lines.
 //!
-//! # The idea
-//!
-//! The family's page says what a ribbon is: this is the plain one. Every key is an equation over
-//! w slots in a row, and a table that satisfies all of them is the filter.
-//!
-//! ```text
-//!   salt of the shard ── mix64(hash + salt) ──┬── start, 0 … slots − w
-//!                                             ├── row, w bits, the first of them 1
-//!                                             └── result, r bits
-//!
-//!   present  ⇔  for every column c:
-//!               parity(row AND the w bits of column c from the start)  =  bit c of the result
-//! ```
-//!
-//! # Build
-//!
-//! Equations over random rows may contradict each other: by chance, where more keys start than
-//! there are slots. The fewer spare slots, the more often; with 4.7 % of them a million keys (w =
-//! 128) fail one time in twenty, and then another salt is tried. Four failures, or repeated keys,
-//! lead to more slots or to the distinct keys, as in [`BinaryFuse`](crate::BinaryFuse).
-//!
-//! # Cost
-//!
-//! `factor · r` bits a key, where the factor is 1.0358 at 2¹⁷ keys and grows by 0.0038 a doubling
-//! (w = 128), or 1.094 and 0.0083 (w = 64): `math::ribbon_factor`. At 2⁻⁸ and a million keys that
-//! is 8.38 bits. At rates between powers of two a share of the blocks has one column less: never
-//! more than 0.09 bits above log₂(1/ε), where rounding up to a whole bit may cost a whole bit.
-//! Tables are whole blocks of 64 slots, and three at least (w = 64: two).
-//!
-//! # When to choose it
-//!
-//! For a fixed set at a rate that is not 2⁻⁸ or 2⁻¹⁶, and for small sets, where a fuse filter
-//! wastes slots. [`RibbonBumped`](crate::RibbonBumped) is smaller from 20 000 keys on, at 8 bits;
-//! [`BinaryFuse`](crate::BinaryFuse) is faster to look up.
-//!
-//! # Bibliography
-//!
-//! - Dillinger, Walzer, *Ribbon filter: practically smaller than Bloom and Xor*, 2021: this
-//!   filter.
-//! - Dillinger and others, the Ribbon filter of RocksDB, 2020: the table of spare slots that the
-//!   factor is fitted to.
+//! The essay is at [`Ribbon`].
 
 use std::marker::PhantomData;
 
@@ -70,6 +30,48 @@ use crate::simd::{self, Bits};
 /// assert!(words.contains("sieve"));
 /// # Ok::<(), tamis::BuildError>(())
 /// ```
+///
+/// # The idea
+///
+/// The family's page says what a ribbon is: this is the plain one. Every key is an equation over
+/// w slots in a row, and a table that satisfies all of them is the filter.
+///
+/// ```text
+///   salt of the shard ── mix64(hash + salt) ──┬── start, 0 … slots − w
+///                                             ├── row, w bits, the first of them 1
+///                                             └── result, r bits
+///
+///   present  ⇔  for every column c:
+///               parity(row AND the w bits of column c from the start)  =  bit c of the result
+/// ```
+///
+/// # Build
+///
+/// Equations over random rows may contradict each other: by chance, where more keys start than
+/// there are slots. The fewer spare slots, the more often; with 4.7 % of them a million keys (w =
+/// 128) fail one time in twenty, and then another salt is tried. Four failures, or repeated keys,
+/// lead to more slots or to the distinct keys, as in [`BinaryFuse`](crate::BinaryFuse).
+///
+/// # Cost
+///
+/// `factor · r` bits a key, where the factor is 1.0358 at 2¹⁷ keys and grows by 0.0038 a doubling
+/// (w = 128), or 1.094 and 0.0083 (w = 64): `math::ribbon_factor`. At 2⁻⁸ and a million keys that
+/// is 8.38 bits. At rates between powers of two a share of the blocks has one column less: never
+/// more than 0.09 bits above log₂(1/ε), where rounding up to a whole bit may cost a whole bit.
+/// Tables are whole blocks of 64 slots, and three at least (w = 64: two).
+///
+/// # When to choose it
+///
+/// For a fixed set at a rate that is not 2⁻⁸ or 2⁻¹⁶, and for small sets, where a fuse filter
+/// wastes slots. [`RibbonBumped`](crate::RibbonBumped) is smaller from 20 000 keys on, at 8 bits;
+/// [`BinaryFuse`](crate::BinaryFuse) is faster to look up.
+///
+/// # Bibliography
+///
+/// - Dillinger, Walzer, *Ribbon filter: practically smaller than Bloom and Xor*, 2021: this
+///   filter.
+/// - Dillinger and others, the Ribbon filter of RocksDB, 2020: the table of spare slots that the
+///   factor is fitted to.
 #[derive(Clone, Debug)]
 pub struct Ribbon {
     /// The shards' tables, one after the other.

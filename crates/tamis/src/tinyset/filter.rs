@@ -1,103 +1,6 @@
 //! TinySet: small, and takes keys one by one, in one cache line per operation.
 //!
-//! # The idea
-//!
-//! ```text
-//!  hash ──► block b of B, chain c of L = 64, remainder r
-//!
-//!  bit 0               64                64 + X                                        512
-//!  ┌───────────────────┬─────────────────┬────────┬────────┬────────┬────────┬─ … ─┬───────┐
-//!  │ 0 1 1 0 0 1 0 0 … │ 1 0 1 1 0 0 1 … │10110101│00101110│11000101│01111010│     │1000110│
-//!  └───────────────────┴─────────────────┴────────┴────────┴────────┴────────┴─ … ─┴───────┘
-//!    index: chain c      end marks: slot   one fingerprint a slot, in the order of chains,
-//!    has a slot          i is its chain's  then of remainders; the first 448 mod X of them
-//!                        last              have one bit more than the others
-//!
-//!  chain 1: slot 0 ┃ chain 2: slots 1, 2 ┃ chain 5: slot 3 ┃ …
-//! ```
-//!
-//! A block is a hash table with chaining, without pointers: the index says which chains exist,
-//! the end marks say where each ends, and counting ones in both finds a chain. There is no
-//! counter either: with k chains, the block has as many slots as lie up to the k-th end mark. All
-//! bits that remain belong to the fingerprints, shared out evenly: with X slots each gets ⌊448/X⌋
-//! − 1 bits beside its end mark, and the first 448 mod X one more. Few keys have long
-//! fingerprints; a key more makes each a little shorter. A block is full of information at every
-//! load, and never full.
-//!
-//! # Why an insertion loses nothing
-//!
-//! A slot keeps the *first* bits of its key's remainder, and the width of slot i among X, ⌈(448 −
-//! i)/X⌉ − 1, never grows with i or with X. An insertion moves slots to higher numbers only, and
-//! X up. So every new field is a prefix of the old one, and of the key's own remainder: the key
-//! goes on matching it. For the same reason two filters unite without their keys: slots of both,
-//! in order, at a larger X.
-//!
-//! Where two remainders differ only in bits that are lost, their slots hold the same bits, and
-//! their order does not matter. So the bits of a filter depend on its keys alone, not on the
-//! order in which they came: inserting, building at once and uniting give the same file. (After
-//! removals the block's highest load shows.)
-//!
-//! # Removing
-//!
-//! [`TinySetRemovable`] has two flags after the index. Removing a key frees its slot but cannot
-//! lengthen the others, whose bits are gone: X stays, and the free slots stand at the end as one
-//! more chain without fingerprints; the first flag says that it exists. The second says that
-//! fewer slots have the extra bit than X alone implies; their number then follows from the
-//! highest set bit, a 1 after the last fingerprint. A block that gets empty starts anew.
-//!
-//! Of several slots that match, the first goes: it is the longest. Were a shorter one removed,
-//! the key that it stood for might be left with a longer one that it does not match. Taking the
-//! longest is safe: another key that it stood for matches every shorter prefix of it too, and
-//! finds the slot of the removed key.
-//!
-//! # Cost
-//!
-//! Bits a key, blocks of 64 bytes, by the exact formula, which sizing uses:
-//!
-//! | rate | 5 % | 1 % | 2⁻⁸ | 0.1 % | 0.01 % | 2⁻¹⁶ |
-//! |---|---|---|---|---|---|---|
-//! | TinySet | 6.58 | 8.98 | 10.48 | 12.82 | 17.22 | 21.33 |
-//! | TinySet, removable | 6.60 | 9.02 | 10.53 | 12.87 | 17.30 | 21.44 |
-//! | Bloom | 6.24 | 9.59 | 11.54 | 14.38 | 19.17 | 23.08 |
-//! | [`Cuckoo`](crate::Cuckoo), whole bits | 8.42 | 10.53 | 11.58 | 13.69 | 17.90 | 20.00 |
-//! | least possible | 4.32 | 6.64 | 8.00 | 9.97 | 13.29 | 16.00 |
-//!
-//! Blocks of 128 bytes save 0.2 bits at 1 % and 0.9 at 0.01 % for a second line; blocks of 32
-//! bytes need more. A filter may be overfilled: the rate rises gently, and an insertion is
-//! refused only when a block has as many slots as bits, some eight times its load.
-//!
-//! A lookup reads one line, and ends there if the key's chain is empty, as half of those of absent
-//! keys are; more at lower rates, whose blocks hold fewer keys. All other chains take the same
-//! instructions whatever the rate (`cargo xtask instructions` counts them), and these decide the
-//! time, not the memory. With AVX-512 a batch looks up eight keys at once.
-//!
-//! Single lookups out of cache take longer than cuckoo's, because so many instructions leave
-//! little room for a second miss in flight; so do insertions of one key at a time. In batches,
-//! where lines are prefetched, both are faster than those of a cuckoo filter of 12 bits (lookups
-//! with AVX-512, of absent keys): `cargo run --release -p tamis-bench -- check --kinds tinyset`
-//! holds them to it. A removal takes a multiple of cuckoo's, and an insertion into a block that
-//! has seen one goes slot by slot.
-//!
-//! Short cuts exist for as many chains as a block has bytes, the default. With others a lookup
-//! walks its chain and an insertion every slot of the block, one after the other, which takes
-//! several times as long.
-//!
-//! # When to choose it
-//!
-//! When keys arrive over time and space counts, at rates from 2.9 % to 0.012 %: there it is
-//! smaller than Bloom and cuckoo filters. Above, Bloom is smaller; below 2⁻¹³ the cuckoo filter
-//! catches up, and from about 2⁻¹⁵ on it is smaller. [`RankIndexed`](crate::RankIndexed) is
-//! larger down to 0.1 %, and much slower to change. [`SplitBlock512`](crate::SplitBlock512) is
-//! faster and larger; for a fixed set [`BinaryFuse8`](crate::BinaryFuse8) is smaller.
-//! [`Cuckoo`](crate::Cuckoo) does not lose accuracy when keys come and go for long, and removes
-//! them faster: here each block keeps the widths of its highest load, and the rate about doubles
-//! once as many keys have been replaced as it holds.
-//!
-//! # Bibliography
-//!
-//! - Einziger, Friedman, *TinySet: an access efficient self adjusting Bloom filter construction*,
-//!   2015: the block, the two sizes, the counter that is not there. Removal differs: the paper's
-//!   lets a bit of every longer slot match always.
+//! The essay is at [`TinySetOf`].
 
 use super::block::{CAP, MOST_CHAINS, Shape, Slot, interleave, prefix};
 use super::eight;
@@ -127,6 +30,105 @@ use crate::simd::{self, Bits, Op};
 /// assert!(seen.contains("alice"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// # The idea
+///
+/// ```text
+///  hash ──► block b of B, chain c of L = 64, remainder r
+///
+///  bit 0               64                64 + X                                        512
+///  ┌───────────────────┬─────────────────┬────────┬────────┬────────┬────────┬─ … ─┬───────┐
+///  │ 0 1 1 0 0 1 0 0 … │ 1 0 1 1 0 0 1 … │10110101│00101110│11000101│01111010│     │1000110│
+///  └───────────────────┴─────────────────┴────────┴────────┴────────┴────────┴─ … ─┴───────┘
+///    index: chain c      end marks: slot   one fingerprint a slot, in the order of chains,
+///    has a slot          i is its chain's  then of remainders; the first 448 mod X of them
+///                        last              have one bit more than the others
+///
+///  chain 1: slot 0 ┃ chain 2: slots 1, 2 ┃ chain 5: slot 3 ┃ …
+/// ```
+///
+/// A block is a hash table with chaining, without pointers: the index says which chains exist,
+/// the end marks say where each ends, and counting ones in both finds a chain. There is no
+/// counter either: with k chains, the block has as many slots as lie up to the k-th end mark. All
+/// bits that remain belong to the fingerprints, shared out evenly: with X slots each gets ⌊448/X⌋
+/// − 1 bits beside its end mark, and the first 448 mod X one more. Few keys have long
+/// fingerprints; a key more makes each a little shorter. A block is full of information at every
+/// load, and never full.
+///
+/// # Why an insertion loses nothing
+///
+/// A slot keeps the *first* bits of its key's remainder, and the width of slot i among X, ⌈(448 −
+/// i)/X⌉ − 1, never grows with i or with X. An insertion moves slots to higher numbers only, and
+/// X up. So every new field is a prefix of the old one, and of the key's own remainder: the key
+/// goes on matching it. For the same reason two filters unite without their keys: slots of both,
+/// in order, at a larger X.
+///
+/// Where two remainders differ only in bits that are lost, their slots hold the same bits, and
+/// their order does not matter. So the bits of a filter depend on its keys alone, not on the
+/// order in which they came: inserting, building at once and uniting give the same file. (After
+/// removals the block's highest load shows.)
+///
+/// # Removing
+///
+/// [`TinySetRemovable`] has two flags after the index. Removing a key frees its slot but cannot
+/// lengthen the others, whose bits are gone: X stays, and the free slots stand at the end as one
+/// more chain without fingerprints; the first flag says that it exists. The second says that
+/// fewer slots have the extra bit than X alone implies; their number then follows from the
+/// highest set bit, a 1 after the last fingerprint. A block that gets empty starts anew.
+///
+/// Of several slots that match, the first goes: it is the longest. Were a shorter one removed,
+/// the key that it stood for might be left with a longer one that it does not match. Taking the
+/// longest is safe: another key that it stood for matches every shorter prefix of it too, and
+/// finds the slot of the removed key.
+///
+/// # Cost
+///
+/// Bits a key, blocks of 64 bytes, by the exact formula, which sizing uses:
+///
+/// | rate | 5 % | 1 % | 2⁻⁸ | 0.1 % | 0.01 % | 2⁻¹⁶ |
+/// |---|---|---|---|---|---|---|
+/// | TinySet | 6.58 | 8.98 | 10.48 | 12.82 | 17.22 | 21.33 |
+/// | TinySet, removable | 6.60 | 9.02 | 10.53 | 12.87 | 17.30 | 21.44 |
+/// | Bloom | 6.24 | 9.59 | 11.54 | 14.38 | 19.17 | 23.08 |
+/// | [`Cuckoo`](crate::Cuckoo), whole bits | 8.42 | 10.53 | 11.58 | 13.69 | 17.90 | 20.00 |
+/// | least possible | 4.32 | 6.64 | 8.00 | 9.97 | 13.29 | 16.00 |
+///
+/// Blocks of 128 bytes save 0.2 bits at 1 % and 0.9 at 0.01 % for a second line; blocks of 32
+/// bytes need more. A filter may be overfilled: the rate rises gently, and an insertion is
+/// refused only when a block has as many slots as bits, some eight times its load.
+///
+/// A lookup reads one line, and ends there if the key's chain is empty, as half of those of absent
+/// keys are; more at lower rates, whose blocks hold fewer keys. All other chains take the same
+/// instructions whatever the rate (`cargo xtask instructions` counts them), and these decide the
+/// time, not the memory. With AVX-512 a batch looks up eight keys at once.
+///
+/// Single lookups out of cache take longer than cuckoo's, because so many instructions leave
+/// little room for a second miss in flight; so do insertions of one key at a time. In batches,
+/// where lines are prefetched, both are faster than those of a cuckoo filter of 12 bits (lookups
+/// with AVX-512, of absent keys): `cargo run --release -p tamis-bench -- check --kinds tinyset`
+/// holds them to it. A removal takes a multiple of cuckoo's, and an insertion into a block that
+/// has seen one goes slot by slot.
+///
+/// Short cuts exist for as many chains as a block has bytes, the default. With others a lookup
+/// walks its chain and an insertion every slot of the block, one after the other, which takes
+/// several times as long.
+///
+/// # When to choose it
+///
+/// When keys arrive over time and space counts, at rates from 2.9 % to 0.012 %: there it is
+/// smaller than Bloom and cuckoo filters. Above, Bloom is smaller; below 2⁻¹³ the cuckoo filter
+/// catches up, and from about 2⁻¹⁵ on it is smaller. [`RankIndexed`](crate::RankIndexed) is
+/// larger down to 0.1 %, and much slower to change. [`SplitBlock512`](crate::SplitBlock512) is
+/// faster and larger; for a fixed set [`BinaryFuse8`](crate::BinaryFuse8) is smaller.
+/// [`Cuckoo`](crate::Cuckoo) does not lose accuracy when keys come and go for long, and removes
+/// them faster: here each block keeps the widths of its highest load, and the rate about doubles
+/// once as many keys have been replaced as it holds.
+///
+/// # Bibliography
+///
+/// - Einziger, Friedman, *TinySet: an access efficient self adjusting Bloom filter construction*,
+///   2015: the block, the two sizes, the counter that is not there. Removal differs: the paper's
+///   lets a bit of every longer slot match always.
 #[derive(Clone, Debug)]
 pub struct TinySetOf<const REMOVABLE: bool> {
     table: Buf<u8>,

@@ -1,67 +1,6 @@
 //! The age-partitioned Bloom filter: one ring of slices that remembers the last n insertions.
 //!
-//! # The idea
-//!
-//! ```text
-//!             young ─────────────────────────→ old
-//!   slice       0    1    2   …   k−1   k    …    k+l−1
-//!   inserting   ●    ●    ●        ●                         one bit in each of the first k
-//!   l shifts
-//!   later                                ●    ●    ●   ●
-//!
-//!   k + l slices of one array each, in a ring; a key is found while k slices in a row have
-//!   its bits
-//! ```
-//!
-//! A key sets one bit in each of the k youngest slices. After every n/l insertions, a
-//! *generation*, the ring shifts: the oldest slice is cleared and becomes the youngest. A key's
-//! bits thus stay k in a row and grow older together; a key is in when k slices in a row have its
-//! bits. From the shift l + 1 after it on they are cleared one by one, so it is sure to be found
-//! for n insertions and not after n + n/l.
-//!
-//! It then fades rather than leaves: j generations later it still has k − j bits in a row, and is
-//! found with probability 2⁻ʲ when other keys have set the j bits beside them. Only after k
-//! generations is it as any absent key. (The rate that the paper derives is that of keys that
-//! never were in.)
-//!
-//! A slice is k generations young, is then left alone, and is half full from there on. The place
-//! of a key in a slice is one of its k places, by the number of the shift that made the slice;
-//! slices in a row have different ones.
-//!
-//! # Lookup
-//!
-//! Test slice l and those older than it. Where one fails, no run of k can contain it: go on k
-//! slices younger, and of the run that ends before the failure only what was not tested is
-//! missing. An absent key fails half of its tests, so a lookup reads about 2·l/k + 2 lines, a
-//! member k more.
-//!
-//! # Cost
-//!
-//! (k + l)·k/(l·ln 2) bits per key of the window (`math::apbf_bits_per_key`); the rate is that of
-//! a run of k among k + l slices (`math::apbf_fpr`). More generations take less space, have a
-//! higher rate and need more tests:
-//!
-//! | k, l | rate | bits per key | slack |
-//! |---|---|---|---|
-//! | 12, 87 (the smallest for 1 %) | 1.00 % | 19.7 | n/87 |
-//! | 9, 14 | 1.07 % | 21.3 | n/14 |
-//! | 7, 5 | 1.28 % | 24.2 | n/5 |
-//!
-//! A shift clears a slice of k·n/(l·ln 2) bits at once: 25 KB for a window of a million keys at 1
-//! %.
-//!
-//! # When to choose it
-//!
-//! When most keys must leave soon after the window: within n/87 at 1 % they begin to fade, by half
-//! with every n/87 more. Otherwise [`Sliding`](crate::Sliding): keys leave it at once within n/4,
-//! it is smaller (16.2 bits), faster, knows windows of time, and forgets without a pause.
-//!
-//! # Bibliography
-//!
-//! - Shtul, Baquero, Almeida, *Age-partitioned Bloom filters*, 2020: the ring, the lookup that
-//!   skips, and the rate.
-//! - Naor, Yogev, *Tight bounds for sliding Bloom filters*, 2015: the least space for a window
-//!   and its slack.
+//! The essay is at [`AgePartitioned`].
 
 use crate::bits::positions;
 use crate::buf::Buf;
@@ -88,6 +27,69 @@ use crate::{math, simd};
 /// assert!((0..39_000u64).filter(|request| answered.contains(request)).count() < 600);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// # The idea
+///
+/// ```text
+///             young ─────────────────────────→ old
+///   slice       0    1    2   …   k−1   k    …    k+l−1
+///   inserting   ●    ●    ●        ●                         one bit in each of the first k
+///   l shifts
+///   later                                ●    ●    ●   ●
+///
+///   k + l slices of one array each, in a ring; a key is found while k slices in a row have
+///   its bits
+/// ```
+///
+/// A key sets one bit in each of the k youngest slices. After every n/l insertions, a
+/// *generation*, the ring shifts: the oldest slice is cleared and becomes the youngest. A key's
+/// bits thus stay k in a row and grow older together; a key is in when k slices in a row have its
+/// bits. From the shift l + 1 after it on they are cleared one by one, so it is sure to be found
+/// for n insertions and not after n + n/l.
+///
+/// It then fades rather than leaves: j generations later it still has k − j bits in a row, and is
+/// found with probability 2⁻ʲ when other keys have set the j bits beside them. Only after k
+/// generations is it as any absent key. (The rate that the paper derives is that of keys that
+/// never were in.)
+///
+/// A slice is k generations young, is then left alone, and is half full from there on. The place
+/// of a key in a slice is one of its k places, by the number of the shift that made the slice;
+/// slices in a row have different ones.
+///
+/// # Lookup
+///
+/// Test slice l and those older than it. Where one fails, no run of k can contain it: go on k
+/// slices younger, and of the run that ends before the failure only what was not tested is
+/// missing. An absent key fails half of its tests, so a lookup reads about 2·l/k + 2 lines, a
+/// member k more.
+///
+/// # Cost
+///
+/// (k + l)·k/(l·ln 2) bits per key of the window (`math::apbf_bits_per_key`); the rate is that of
+/// a run of k among k + l slices (`math::apbf_fpr`). More generations take less space, have a
+/// higher rate and need more tests:
+///
+/// | k, l | rate | bits per key | slack |
+/// |---|---|---|---|
+/// | 12, 87 (the smallest for 1 %) | 1.00 % | 19.7 | n/87 |
+/// | 9, 14 | 1.07 % | 21.3 | n/14 |
+/// | 7, 5 | 1.28 % | 24.2 | n/5 |
+///
+/// A shift clears a slice of k·n/(l·ln 2) bits at once: 25 KB for a window of a million keys at 1
+/// %.
+///
+/// # When to choose it
+///
+/// When most keys must leave soon after the window: within n/87 at 1 % they begin to fade, by half
+/// with every n/87 more. Otherwise [`Sliding`](crate::Sliding): keys leave it at once within n/4,
+/// it is smaller (16.2 bits), faster, knows windows of time, and forgets without a pause.
+///
+/// # Bibliography
+///
+/// - Shtul, Baquero, Almeida, *Age-partitioned Bloom filters*, 2020: the ring, the lookup that
+///   skips, and the rate.
+/// - Naor, Yogev, *Tight bounds for sliding Bloom filters*, 2015: the least space for a window
+///   and its slack.
 #[derive(Clone, Debug)]
 pub struct AgePartitioned {
     /// The slices, one after another.

@@ -1,72 +1,7 @@
 //! A window over a stream: the last n insertions, or those of the last T seconds, and nothing
 //! older.
 //!
-//! # The idea
-//!
-//! The stream is cut into generations of n/G insertions. `G + 1` Bloom filters, the *slices*,
-//! hold one generation each: G that cover the window and the newest, which is filling. When it
-//! has its n/G keys, the slice of the oldest generation becomes the newest. So a key is found for
-//! n insertions at least and n + n/G at most: n/G is the *slack*.
-//!
-//! ```text
-//!                x₀                x₁                    x₂        the same k places
-//!                 ↓                 ↓                     ↓        in every slice
-//!   fields  … │10110│00101│11000│10111│01001│00010│10110│00110│ …  G + 1 bits each,
-//!                                                                  a bit for each slice
-//!                                        & all k  →  00110         a slice has all bits: found
-//!   swept   … ──────── 1 ─────────┼────── 0 ──────┼────── 1 ── …   a bit for 64 fields:
-//!                                                                  is the newest slice clear?
-//! ```
-//!
-//! All slices use the same places, and their bits at a place lie side by side. A lookup therefore
-//! reads k places, not (G + 1)·k, and stops where no slice is left: after 3.9 on average for an
-//! absent key at 1 % (Σ over j ≥ 0 of 1 − (1 − 2⁻ʲ)⁵).
-//!
-//! # Forgetting without a pause
-//!
-//! A slice that is taken anew still has the bits of its last generation. Clearing it at once
-//! would make one insertion in n/G wait for the whole array. Instead every insertion clears the
-//! next block of 64 fields, and any other block that it sets a bit in. A flag for each block
-//! tells whether it is clear; what the newest slice says elsewhere does not count. The flags'
-//! meaning alternates with each generation, so that none need resetting. No insertion clears more
-//! than k + s blocks, s = ⌈(m/64) / (n/G)⌉ for m places: s is 1 while there are no more than 64
-//! places for each key of a generation, which takes rates below 10⁻¹² to exceed where a
-//! generation has hundreds. Only [`advance`](Sliding::advance) and
-//! [`make_room`](Sliding::make_room), which end a generation before it has its share, clear all
-//! that is left of it.
-//!
-//! # Cost
-//!
-//! (G + 1)/G · log₂(1/ε′)/ln 2 bits per key of the window, with ε′ = 1 − (1 − ε)^(1/(G+1)), and
-//! 1/64 of a bit for each field: 16.2 at 1 % and G = 4 (`math::generations_bits_per_key`); G = 8
-//! needs 15.9 and G = 1 22.1. The least that any window of this slack can need has the leading
-//! term 9.4 (`math::sliding_lower_bound`).
-//!
-//! # Windows of time
-//!
-//! With `seconds` a generation ends by the clock, which the caller reads and hands to
-//! [`advance`](Sliding::advance), so that tests and replays own the time. Capacity is then the
-//! most that a window is to hold, and a generation takes its share of it: the insertion after
-//! that is refused ([`Full`]), never taken at the price of the rate or of the window. Keys that
-//! the filter is built from came at one time, so all of them are in one generation, and the share
-//! is as many where it would be fewer. [`make_room`](Sliding::make_room) gives up the oldest
-//! generation instead, and [`covered`](Sliding::covered) says how far back the answers then
-//! reach.
-//!
-//! # When to choose it
-//!
-//! To know whether a key came by lately: deduplication, rate limits, caches' doorkeepers, replay
-//! protection. For a set that does not age take [`SplitBlock512`](crate::SplitBlock512); to
-//! remove chosen keys, [`Cuckoo`](crate::Cuckoo).
-//!
-//! # Bibliography
-//!
-//! - Chang, Feng, Li, *Approximate caches for packet classification*, 2004: two filters taking
-//!   turns (G = 1 here).
-//! - Metwally, Agrawal, El Abbadi, *Duplicate detection in click streams*, 2005: windows of
-//!   several sub-windows.
-//! - Naor, Yogev, *Tight bounds for sliding Bloom filters*, 2015: window and slack, and the least
-//!   space for them.
+//! The essay is at [`Sliding`].
 
 use std::time::Duration;
 
@@ -119,6 +54,73 @@ use crate::packed::Packed;
 /// assert!((0..3000u64).filter(|id| recent.contains(id)).count() < 100);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// # The idea
+///
+/// The stream is cut into generations of n/G insertions. `G + 1` Bloom filters, the *slices*,
+/// hold one generation each: G that cover the window and the newest, which is filling. When it
+/// has its n/G keys, the slice of the oldest generation becomes the newest. So a key is found for
+/// n insertions at least and n + n/G at most: n/G is the *slack*.
+///
+/// ```text
+///                x₀                x₁                    x₂        the same k places
+///                 ↓                 ↓                     ↓        in every slice
+///   fields  … │10110│00101│11000│10111│01001│00010│10110│00110│ …  G + 1 bits each,
+///                                                                  a bit for each slice
+///                                        & all k  →  00110         a slice has all bits: found
+///   swept   … ──────── 1 ─────────┼────── 0 ──────┼────── 1 ── …   a bit for 64 fields:
+///                                                                  is the newest slice clear?
+/// ```
+///
+/// All slices use the same places, and their bits at a place lie side by side. A lookup therefore
+/// reads k places, not (G + 1)·k, and stops where no slice is left: after 3.9 on average for an
+/// absent key at 1 % (Σ over j ≥ 0 of 1 − (1 − 2⁻ʲ)⁵).
+///
+/// # Forgetting without a pause
+///
+/// A slice that is taken anew still has the bits of its last generation. Clearing it at once
+/// would make one insertion in n/G wait for the whole array. Instead every insertion clears the
+/// next block of 64 fields, and any other block that it sets a bit in. A flag for each block
+/// tells whether it is clear; what the newest slice says elsewhere does not count. The flags'
+/// meaning alternates with each generation, so that none need resetting. No insertion clears more
+/// than k + s blocks, s = ⌈(m/64) / (n/G)⌉ for m places: s is 1 while there are no more than 64
+/// places for each key of a generation, which takes rates below 10⁻¹² to exceed where a
+/// generation has hundreds. Only [`advance`](Sliding::advance) and
+/// [`make_room`](Sliding::make_room), which end a generation before it has its share, clear all
+/// that is left of it.
+///
+/// # Cost
+///
+/// (G + 1)/G · log₂(1/ε′)/ln 2 bits per key of the window, with ε′ = 1 − (1 − ε)^(1/(G+1)), and
+/// 1/64 of a bit for each field: 16.2 at 1 % and G = 4 (`math::generations_bits_per_key`); G = 8
+/// needs 15.9 and G = 1 22.1. The least that any window of this slack can need has the leading
+/// term 9.4 (`math::sliding_lower_bound`).
+///
+/// # Windows of time
+///
+/// With `seconds` a generation ends by the clock, which the caller reads and hands to
+/// [`advance`](Sliding::advance), so that tests and replays own the time. Capacity is then the
+/// most that a window is to hold, and a generation takes its share of it: the insertion after
+/// that is refused ([`Full`]), never taken at the price of the rate or of the window. Keys that
+/// the filter is built from came at one time, so all of them are in one generation, and the share
+/// is as many where it would be fewer. [`make_room`](Sliding::make_room) gives up the oldest
+/// generation instead, and [`covered`](Sliding::covered) says how far back the answers then
+/// reach.
+///
+/// # When to choose it
+///
+/// To know whether a key came by lately: deduplication, rate limits, caches' doorkeepers, replay
+/// protection. For a set that does not age take [`SplitBlock512`](crate::SplitBlock512); to
+/// remove chosen keys, [`Cuckoo`](crate::Cuckoo).
+///
+/// # Bibliography
+///
+/// - Chang, Feng, Li, *Approximate caches for packet classification*, 2004: two filters taking
+///   turns (G = 1 here).
+/// - Metwally, Agrawal, El Abbadi, *Duplicate detection in click streams*, 2005: windows of
+///   several sub-windows.
+/// - Naor, Yogev, *Tight bounds for sliding Bloom filters*, 2015: window and slack, and the least
+///   space for them.
 #[derive(Clone, Debug)]
 pub struct Sliding {
     /// For each place the bits of all slices.
