@@ -3,7 +3,7 @@
 use std::fs;
 
 use serde_json::Value;
-use tamis::{KINDS, KindInfo};
+use tamis::{KINDS, KindInfo, Tier};
 
 use crate::{Failure, cargo, root, run};
 
@@ -26,27 +26,26 @@ fn read() -> Result<(String, std::ops::Range<usize>), Failure> {
 
 /// What of a row does not depend on a measurement.
 fn fixed_columns(info: &KindInfo) -> String {
-    let can = info.can;
-    let names = [
-        (can.insert, "insert"),
-        (can.remove, "remove"),
-        (can.count, "count"),
-        (can.merge, "merge"),
-    ];
-    let names: Vec<_> = names
-        .iter()
-        .filter(|(can, _)| *can)
-        .map(|(_, name)| *name)
+    let named = info.can.named().into_iter();
+    let can: Vec<_> = named
+        .filter(|(_, can)| *can)
+        .map(|(name, _)| name)
         .collect();
-    let operations = if names.is_empty() {
-        "build once".to_string()
-    } else {
-        names.join(", ")
+    let can = match can.is_empty() {
+        true => "build once".to_string(),
+        false => can.join(", "),
     };
-    format!(
-        "| [`{}`](../crates/tamis/src/{}) | {} | {operations} |",
-        info.name, info.source, info.about
-    )
+    let tier = match info.tier {
+        Tier::Core => "**core**",
+        Tier::Study => "study",
+    };
+    let KindInfo {
+        name,
+        source,
+        about,
+        ..
+    } = info;
+    format!("| [`{name}`](../crates/tamis/src/{source}) | {tier} | {about} | {can} |")
 }
 
 /// Fails when a kind is missing from the table or the chart, or described otherwise than it is;
@@ -101,7 +100,8 @@ pub(crate) fn regenerate() -> Result<(), Failure> {
         serde_json::from_str(&text).map_err(|e| format!("{}: {e}", json.display()))?;
 
     let mut table = String::from(
-        "\n| kind | good for | can | bits/key | measured rate | ns, single | ns, batch |\n|---|---|---|---|---|---|---|\n",
+        "\n| kind | tier | good for | can | bits/key | measured rate | ns, single | ns, batch |\n\
+         |---|---|---|---|---|---|---|---|\n",
     );
     for info in KINDS {
         let of_kind = |row: &&Value| row["subject"] == info.name;

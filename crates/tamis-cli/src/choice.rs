@@ -203,7 +203,7 @@ pub(crate) fn build_on_disk(
 
 /// Whether a kind keeps its rate however many keys are inserted.
 pub(crate) fn is_endless(name: &str) -> bool {
-    [ENDLESS, "compacting"].contains(&name)
+    tamis::kind(name).is_ok_and(|kind| kind.can.grow)
 }
 
 /// How many threads to use: so many, or as many as the machine has.

@@ -221,7 +221,10 @@ impl Held for AnyFilter {
 
     fn found(id: u16) -> Result<&'static KindInfo, DecodeErrorKind> {
         let known = KINDS.iter().find(|info| info.id == id);
-        known.ok_or(DecodeErrorKind::UnknownKind(id))
+        known.ok_or(match kinds::name_of(id) {
+            Some(kind) => DecodeErrorKind::NotCompiled { kind },
+            None => DecodeErrorKind::UnknownKind(id),
+        })
     }
 
     fn parts(&self) -> (&'static KindInfo, &dyn Filter) {

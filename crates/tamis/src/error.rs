@@ -218,6 +218,11 @@ pub enum BuildErrorKind {
         /// The registered name that looks most like it.
         similar: &'static str,
     },
+    /// The kind's family is not part of this build.
+    NotCompiled {
+        /// The kind.
+        kind: &'static str,
+    },
     /// The configuration names one kind and is used to build another.
     OtherKind {
         /// The kind that the configuration names.
@@ -343,6 +348,9 @@ impl fmt::Display for BuildError {
             BuildErrorKind::UnknownKind { name, similar } => {
                 write!(f, "no kind of filter is called `{name}`; did you mean `{similar}`?")
             }
+            BuildErrorKind::NotCompiled { kind } => {
+                write!(f, "this build has no `{kind}`; enable the feature of its family, or `registry` for all")
+            }
             BuildErrorKind::OtherKind { named, built } => {
                 write!(f, "the configuration is for `{named}`, but a `{built}` is being built")
             }
@@ -442,6 +450,11 @@ pub enum DecodeErrorKind {
     Features(u32),
     /// No kind with this id is registered.
     UnknownKind(u16),
+    /// The kind's family is not part of this build.
+    NotCompiled {
+        /// The kind.
+        kind: &'static str,
+    },
     /// The file holds another kind than the one asked for.
     OtherKind {
         /// The kind asked for.
@@ -562,6 +575,9 @@ impl fmt::Display for DecodeErrorKind {
             }
             DecodeErrorKind::UnknownKind(id) => {
                 write!(f, "the file holds a filter of kind number {id}, which this version does not know; use a newer tamis")
+            }
+            DecodeErrorKind::NotCompiled { kind } => {
+                write!(f, "the file holds a `{kind}`, which this build does not have; enable the feature of its family, or `registry` for all")
             }
             DecodeErrorKind::OtherKind { expected, got } => {
                 write!(f, "the file holds a `{got}`, where a `{expected}` was expected; open it as its own type, or as `AnyFilter`")

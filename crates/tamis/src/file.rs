@@ -287,6 +287,20 @@ impl<F> Encoded<F> {
         self.as_bytes().len() as u64
     }
 
+    /// The file's bytes, copied.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        self.as_bytes().to_vec()
+    }
+
+    /// Writes the bytes to any sink.
+    ///
+    /// # Errors
+    ///
+    /// The sink's own.
+    pub fn write_to(&self, mut out: impl Write) -> io::Result<()> {
+        out.write_all(self.as_bytes())
+    }
+
     /// Saves the bytes as they are; see [`Keyed::save`].
     ///
     /// # Errors

@@ -93,7 +93,7 @@ fn insert_all<K: Key>(
     hashing: &Hashing,
     keys: impl IntoIterator<Item = K>,
 ) -> Result<(), Full> {
-    let mut keys = keys.into_iter();
+    let mut keys = keys.into_iter().fuse();
     let (mut hashes, mut done) = ([0; CHUNK], 0);
     loop {
         let n = hash_some(hashing, &mut keys, &mut hashes);
@@ -114,7 +114,7 @@ fn get_all<K: Key>(
     keys: impl IntoIterator<Item = K>,
     out: &mut [Option<u64>],
 ) {
-    let (mut keys, mut hashes) = (keys.into_iter(), [0; CHUNK]);
+    let (mut keys, mut hashes) = (keys.into_iter().fuse(), [0; CHUNK]);
     for out in out.chunks_mut(CHUNK) {
         let n = hash_some(hashing, &mut keys, &mut hashes[..out.len()]);
         map.get_batch(&hashes[..n], out);
@@ -167,7 +167,7 @@ impl<F: Filter> Keyed<F> {
     /// # Ok::<(), tamis::BuildError>(())
     /// ```
     pub fn contains_batch<K: Key>(&self, keys: impl IntoIterator<Item = K>, out: &mut [bool]) {
-        let (mut keys, mut hashes) = (keys.into_iter(), [0; CHUNK]);
+        let (mut keys, mut hashes) = (keys.into_iter().fuse(), [0; CHUNK]);
         for out in out.chunks_mut(CHUNK) {
             let n = hash_some(&self.hashing, &mut keys, &mut hashes[..out.len()]);
             self.filter.contains_batch(&hashes[..n], out);
@@ -347,8 +347,10 @@ impl<F: Insert> Keyed<F> {
         self.filter.insert(self.hash(key))
     }
 
-    /// Inserts a key unless it seems to be there, and tells whether it did: of keys that never
-    /// came before, all but [`fpr`](Self::fpr) of them are told as new.
+    /// Whether a key seemed to be there before; inserts it if not. Of keys that never came before,
+    /// all but [`fpr`](Self::fpr) are told as new.
+    ///
+    /// In a window a key that is there is not made younger: `contains` and `insert` do that.
     ///
     /// ```
     /// use tamis::{Config, Keyed, SplitBlock512};
@@ -392,10 +394,16 @@ impl<F: Remove> Keyed<F> {
 }
 
 impl<F: Count> Keyed<F> {
-    /// How many copies of a key are held: never fewer than were inserted. See [`Count::count`].
+    /// How many copies of a key are held: never fewer than were inserted, up to
+    /// [`count_limit`](Self::count_limit). See [`Count::count`].
     #[inline]
     pub fn count<K: Key + ?Sized>(&self, key: &K) -> u64 {
         self.filter.count(self.hash(key))
+    }
+
+    /// Where counting ends: a count of this means so many or more.
+    pub fn count_limit(&self) -> u64 {
+        self.filter.count_limit()
     }
 }
 
@@ -435,7 +443,7 @@ impl<M: Map> Keyed<M> {
         config: &Config,
         pairs: impl IntoIterator<Item = (K, u64)>,
     ) -> Result<Keyed<M>, BuildError> {
-        Keyed::from_pairs_with(config, Hashing::default(), pairs)
+        Keyed::<M>::from_pairs_with(config, Hashing::default(), pairs)
     }
 
     /// As [`from_pairs`](Keyed::from_pairs), with a hashing of your choice.
@@ -500,7 +508,8 @@ impl Keyed<AnyFilter> {
         self.inserting()?.insert(hash)
     }
 
-    /// Inserts a key unless it seems to be there, and tells whether it did.
+    /// Whether a key seemed to be there before; inserts it if not. In a window a key that is there is
+    /// not made younger.
     ///
     /// # Errors
     ///
@@ -544,15 +553,28 @@ impl Keyed<AnyFilter> {
         Ok(filter.ok_or(Unsupported::new(kind, "remove"))?.remove(hash))
     }
 
-    /// How many copies of a key are held: never fewer than were inserted. See [`Count::count`].
+    /// How many copies of a key are held: never fewer than were inserted, up to
+    /// [`count_limit`](Self::count_limit). See [`Count::count`].
     ///
     /// # Errors
     ///
     /// [`Unsupported`] when the kind does not count.
     pub fn count<K: Key + ?Sized>(&self, key: &K) -> Result<u64, Unsupported> {
+        Ok(self.counting()?.count(self.hash(key)))
+    }
+
+    /// Where counting ends: a count of this means so many or more.
+    ///
+    /// # Errors
+    ///
+    /// [`Unsupported`] when the kind does not count.
+    pub fn count_limit(&self) -> Result<u64, Unsupported> {
+        Ok(self.counting()?.count_limit())
+    }
+
+    fn counting(&self) -> Result<&dyn Count, Unsupported> {
         let filter = self.filter.as_count();
-        let filter = filter.ok_or(Unsupported::new(self.filter.kind(), "count"))?;
-        Ok(filter.count(self.hash(key)))
+        filter.ok_or(Unsupported::new(self.filter.kind(), "count"))
     }
 
     /// The value of a key that was given; see [`Map::get`] for one that was not.
@@ -593,6 +615,18 @@ impl Keyed<AnyFilter> {
     /// two values.
     pub fn from_pairs<K: Key>(
         config: &Config,
+        pairs: impl IntoIterator<Item = (K, u64)>,
+    ) -> Result<Keyed<AnyFilter>, BuildError> {
+        Keyed::<AnyFilter>::from_pairs_with(config, Hashing::default(), pairs)
+    }
+
+    /// As [`from_pairs`](Keyed::from_pairs), with a hashing of your choice.
+    ///
+    /// # Errors
+    ///
+    /// As [`from_pairs`](Keyed::from_pairs).
+    pub fn from_pairs_with<K: Key>(
+        config: &Config,
         hashing: Hashing,
         pairs: impl IntoIterator<Item = (K, u64)>,
     ) -> Result<Keyed<AnyFilter>, BuildError> {
@@ -631,10 +665,47 @@ impl Keyed<AnyFilter> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Cuckoo;
+    use crate::{Bloom, Counting, Cuckoo};
 
     fn any(config: &str) -> Keyed<AnyFilter> {
         Keyed::build(&config.parse().unwrap(), 0..100u64).unwrap()
+    }
+
+    #[test]
+    fn an_iterator_that_has_ended_is_not_asked_again() {
+        // Ten keys, an end, and ten more for whoever asks on.
+        let calls = std::cell::Cell::new(0u64);
+        let next = || {
+            calls.set(calls.get() + 1);
+            (calls.get() % 11 != 0).then(|| calls.get())
+        };
+        let mut seen: Keyed<Bloom> = Keyed::new(&Config::new(1000)).unwrap();
+        seen.extend(std::iter::from_fn(next)).unwrap();
+        assert_eq!((seen.len(), calls.get()), (10, 11));
+        calls.set(0);
+        let mut out = [false; 1000];
+        seen.contains_batch(std::iter::from_fn(next), &mut out);
+        assert_eq!(out.iter().filter(|&&found| found).count(), 10);
+        assert!(out[..10].iter().all(|&found| found));
+        calls.set(0);
+        let mut plain: Bloom = Bloom::build(&Config::new(1000), &mut []).unwrap();
+        Extend::extend(&mut plain, std::iter::from_fn(next));
+        assert_eq!(plain.len(), 10);
+    }
+
+    #[test]
+    fn a_count_says_where_it_ends() {
+        let mut seen: Keyed<Counting> = Keyed::new(&Config::new(1000)).unwrap();
+        for _ in 0..1000 {
+            seen.insert("often").unwrap();
+        }
+        assert_eq!((seen.count("often"), seen.count_limit()), (15, 15));
+        let config: Config = "counting:capacity=100".parse().unwrap();
+        let any: Keyed<AnyFilter> = Keyed::build(&config, ["a", "a"]).unwrap();
+        assert_eq!((any.count("a"), any.count_limit()), (Ok(2), Ok(15)));
+        let config: Config = "bloom:capacity=100".parse().unwrap();
+        let bloom: Keyed<AnyFilter> = Keyed::new(&config).unwrap();
+        assert!(bloom.count_limit().is_err());
     }
 
     #[test]
@@ -692,13 +763,12 @@ mod tests {
     fn a_map_by_name_of_kind_maps() {
         let config: Config = "bloomier:capacity=100".parse().unwrap();
         let pairs = (0..100u64).map(|i| (i, i * i));
-        let map = Keyed::<AnyFilter>::from_pairs(&config, Hashing::fast(7), pairs).unwrap();
+        let map = Keyed::<AnyFilter>::from_pairs_with(&config, Hashing::fast(7), pairs).unwrap();
         assert_eq!(map.get(&9u64), Ok(Some(81)));
         let mut out = [None; 3];
         map.get_batch([1u64, 2, 3], &mut out).unwrap();
         assert_eq!(out, [Some(1), Some(4), Some(9)]);
-        let set =
-            Keyed::<AnyFilter>::from_pairs(&"bloom".parse().unwrap(), Hashing::fast(7), [("a", 1)]);
+        let set = Keyed::<AnyFilter>::from_pairs(&"bloom".parse().unwrap(), [("a", 1)]);
         assert!(set.unwrap_err().to_string().contains("`bloom`"));
     }
 

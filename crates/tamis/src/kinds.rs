@@ -86,6 +86,9 @@ macro_rules! kinds {
     )*})*) => {
         $($(
             #[cfg(feature = $feature)]
+            impl Sealed for crate::$family::$type {}
+
+            #[cfg(feature = $feature)]
             impl Declared for crate::$family::$type {
                 const INFO: &'static KindInfo = &KindInfo::new::<crate::$family::$type>(
                     $id,
@@ -425,11 +428,17 @@ impl fmt::Debug for KindInfo {
     }
 }
 
-/// A type that has a line in the list of kinds, which implements this.
-pub trait Declared {
+/// A type that has a line in the list of kinds, which implements this. Sealed.
+pub trait Declared: Sealed {
     /// What the line says.
     const INFO: &'static KindInfo;
 }
+
+mod sealed {
+    /// Only the list of kinds makes a type declared.
+    pub trait Sealed {}
+}
+use sealed::Sealed;
 
 /// What [`for_each_kind`] calls.
 pub trait KindVisitor {
@@ -444,6 +453,9 @@ pub trait KindVisitor {
 /// [`BuildError`] that suggests the nearest name.
 pub fn kind(name: &str) -> Result<&'static KindInfo, BuildError> {
     KINDS.iter().find(|info| info.name == name).ok_or_else(|| {
+        if let Some(&(_, kind)) = NAMES.iter().find(|named| named.1 == name) {
+            return BuildErrorKind::NotCompiled { kind }.into();
+        }
         let similar = KINDS
             .iter()
             .map(|info| info.name)

@@ -268,7 +268,7 @@ impl<R: Round> Passes for R {
     }
 }
 
-/// Looks up one hash. Two places are tested before each branch: it is guessed wrong one time of
+/// Looks up one hash. Two places are tested before each branch: it is mispredicted one time of
 /// four then, and not of two.
 #[inline(always)]
 pub(crate) fn sift<P: Passes>(view: P, hash: u64) -> bool {
@@ -296,6 +296,16 @@ pub(crate) fn sift<P: Passes>(view: P, hash: u64) -> bool {
 /// Hashes that go through the passes together: enough that the last passes still have several,
 /// few enough that their lines stay in the nearest cache.
 const TOGETHER: usize = 256;
+
+/// Where the answers of all hashes go, before any is left out.
+const ALL: [u16; TOGETHER] = {
+    let (mut all, mut i) = ([0; TOGETHER], 0);
+    while i < TOGETHER {
+        all[i] = i as u16;
+        i += 1;
+    }
+    all
+};
 
 /// The most probes of a pass: there is a loop for every number.
 const PROBES: usize = 4;
@@ -343,11 +353,17 @@ fn drive_passes<P: Passes>(view: P, hashes: &[u64], out: &mut [bool]) {
         for line in (0..TOGETHER).step_by(EIGHT) {
             simd::prefetch(hashes, (i + 1) * TOGETHER + line);
         }
-        open.fill(chunk);
+        if view.rounds() > 1 {
+            open.fill(chunk);
+        }
         out.fill(false);
         for number in 0..view.rounds() {
             let round = view.round(number);
-            left.start(round, &open);
+            let (states, indices) = match number {
+                0 => (chunk, &ALL),
+                _ => (&open.states[..open.len], &open.indices),
+            };
+            left.start(round, states, indices);
             sift_all(round, &mut left, &mut places);
             for &index in &left.indices[..left.len] {
                 out[usize::from(index)] = true;
@@ -415,19 +431,17 @@ impl List {
     #[inline(always)]
     fn fill(&mut self, hashes: &[u64]) {
         self.states[..hashes.len()].copy_from_slice(hashes);
-        for (i, index) in self.indices.iter_mut().enumerate() {
-            *index = i as u16;
-        }
+        self.indices = ALL;
         self.len = hashes.len();
     }
 
     #[inline(always)]
-    fn start<R: Round>(&mut self, round: R, open: &List) {
-        self.len = open.len.min(TOGETHER);
-        for (state, &hash) in self.states.iter_mut().zip(&open.states[..self.len]) {
+    fn start<R: Round>(&mut self, round: R, hashes: &[u64], indices: &[u16; TOGETHER]) {
+        self.len = hashes.len().min(TOGETHER);
+        for (state, &hash) in self.states.iter_mut().zip(&hashes[..self.len]) {
             *state = round.start(hash);
         }
-        self.indices = open.indices;
+        self.indices = *indices;
     }
 
     /// Finds a place of every hash, in a loop in which the compiler finds the vectors.

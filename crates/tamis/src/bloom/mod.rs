@@ -66,7 +66,7 @@ pub use variable_increment::VariableIncrement;
 
 /// Inserts hashes as they come, a batch at a time, into a filter that never refuses one.
 fn insert_all(filter: &mut impl Insert, hashes: impl IntoIterator<Item = u64>) {
-    let mut hashes = hashes.into_iter();
+    let mut hashes = hashes.into_iter().fuse();
     let mut batch = [0; 256];
     loop {
         let mut taken = 0;

@@ -1,4 +1,4 @@
-//! Filters that outgrow their capacity at the rate that was asked for.
+//! Filters that grow with their keys.
 //!
 //! [`Scalable`] adds a larger and stricter Bloom filter whenever the last is full, [`Compacting`]
 //! makes a static table of what has gathered, and [`Folded`] fills pairs of halving arrays.

@@ -246,6 +246,13 @@ impl Array {
         }
     }
 
+    fn insert_batch(&mut self, hashes: &[u64]) -> Result<(), Full> {
+        match self {
+            Array::Bloom(filter) => filter.insert_batch(hashes),
+            Array::BloomG(filter) => filter.insert_batch(hashes),
+        }
+    }
+
     fn merge(&mut self, other: &Array) -> Result<(), MergeError> {
         match (self, other) {
             (Array::Bloom(ours), Array::Bloom(theirs)) => ours.merge(theirs),
@@ -463,6 +470,24 @@ impl Insert for Scalable {
         let newest = self.open_slice()?;
         let salted = newest.salted(hash);
         newest.array.insert(salted)
+    }
+
+    /// Hands the newest slice as many as it has room for, salted, a few hundred at a time.
+    fn insert_batch(&mut self, hashes: &[u64]) -> Result<(), Full> {
+        let (mut salted, mut done) = ([0; 256], 0);
+        while done < hashes.len() {
+            let newest = self.open_slice().map_err(|full| full.after(done))?;
+            let room = newest.capacity.saturating_sub(newest.keys()).max(1);
+            let coming = &hashes[done..];
+            let now = coming.len().min(salted.len()).min(room as usize);
+            for (salted, &hash) in salted.iter_mut().zip(&coming[..now]) {
+                *salted = newest.salted(hash);
+            }
+            let inserted = newest.array.insert_batch(&salted[..now]);
+            inserted.map_err(|full| full.after(done + full.accepted()))?;
+            done += now;
+        }
+        Ok(())
     }
 }
 
