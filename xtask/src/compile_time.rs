@@ -57,7 +57,8 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
 /// Processor time of the processes that this one has waited for, as Linux tells it.
 fn of_children() -> Result<f64, Failure> {
     let stat = fs::read_to_string("/proc/self/stat").map_err(|e| format!("needs Linux: {e}"))?;
-    // The name of the program, in brackets, may hold blanks; after it come the fields from the third.
+    // The name of the program, in brackets, may hold blanks; after it come the fields from the
+    // third.
     let fields = stat.rsplit(')').next().unwrap_or_default();
     let ticks = fields.split_whitespace().skip(13).take(2);
     let ticks: f64 = ticks.filter_map(|field| field.parse::<f64>().ok()).sum();

@@ -24,11 +24,8 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::borrow::Cow;
 use std::fmt;
-use std::fs::File;
-use std::io;
 use std::mem::{align_of, size_of};
 use std::ops::{Deref, Range};
-use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
 use std::slice;
 use std::sync::Arc;
@@ -347,7 +344,7 @@ fn advise_huge_pages(base: NonNull<u8>, size: usize) {
 #[derive(Debug)]
 pub struct Mapped {
     map: memmap2::Mmap,
-    path: PathBuf,
+    path: std::path::PathBuf,
 }
 
 #[cfg(feature = "mmap")]
@@ -362,9 +359,9 @@ impl Mapped {
     ///
     /// Nobody may change or truncate the file while it is mapped. Replace it by renaming a new
     /// file over it, as [`save`](crate::Keyed::save) does; never edit it in place.
-    pub unsafe fn open(path: impl AsRef<Path>) -> io::Result<Mapped> {
+    pub unsafe fn open(path: impl AsRef<std::path::Path>) -> std::io::Result<Mapped> {
         let path = path.as_ref();
-        let file = File::open(path)?;
+        let file = std::fs::File::open(path)?;
         // SAFETY: the caller promises that the file stays as it is.
         let map = unsafe { memmap2::Mmap::map(&file)? };
         let path = path.to_path_buf();
@@ -372,7 +369,7 @@ impl Mapped {
     }
 
     /// The file's path.
-    pub fn path(&self) -> &Path {
+    pub fn path(&self) -> &std::path::Path {
         &self.path
     }
 }

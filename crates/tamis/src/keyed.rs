@@ -347,8 +347,8 @@ impl<F: Insert> Keyed<F> {
         self.filter.insert(self.hash(key))
     }
 
-    /// Whether a key seemed to be there before; inserts it if not. Of keys that never came before,
-    /// all but [`fpr`](Self::fpr) are told as new.
+    /// Whether a key seemed to be there before; inserts it if not. Of keys that never came
+    /// before, all but [`fpr`](Self::fpr) are told as new.
     ///
     /// In a window a key that is there is not made younger: `contains` and `insert` do that.
     ///
@@ -508,8 +508,8 @@ impl Keyed<AnyFilter> {
         self.inserting()?.insert(hash)
     }
 
-    /// Whether a key seemed to be there before; inserts it if not. In a window a key that is there is
-    /// not made younger.
+    /// Whether a key seemed to be there before; inserts it if not. In a window a key that is
+    /// there is not made younger.
     ///
     /// # Errors
     ///
@@ -677,7 +677,7 @@ mod tests {
         let calls = std::cell::Cell::new(0u64);
         let next = || {
             calls.set(calls.get() + 1);
-            (calls.get() % 11 != 0).then(|| calls.get())
+            (!calls.get().is_multiple_of(11)).then(|| calls.get())
         };
         let mut seen: Keyed<Bloom> = Keyed::new(&Config::new(1000)).unwrap();
         seen.extend(std::iter::from_fn(next)).unwrap();

@@ -156,15 +156,16 @@ fn drive_ones<R: Ring, B: Bits>(
     let (mut coming, mut out, mut waiting) = (hashes, out, 0);
     loop {
         let (chunk, rest) = coming.split_at(coming.len().min(AHEAD));
-        for i in 0..chunk.len().max(waiting).min(AHEAD) {
-            let place = ring[i];
+        let slots = ring.iter_mut().zip(&mut answers).enumerate();
+        for (i, (slot, answer)) in slots.take(chunk.len().max(waiting)) {
+            let place = *slot;
             if let Some(&hash) = chunk.get(i) {
                 simd::prefetch(rest, i + HASHES_AHEAD - AHEAD);
-                ring[i] = view.place(hash);
-                view.prefetch(ring[i]);
+                *slot = view.place(hash);
+                view.prefetch(*slot);
             }
             if i < waiting {
-                answers[i] = view.probe(bits, place);
+                *answer = view.probe(bits, place);
             }
         }
         let (done, later) = out.split_at_mut(waiting);
@@ -197,12 +198,13 @@ fn drive_eights<R: Ring, B: Bits>(
     loop {
         let (chunk, rest) = coming.split_at(coming.len().min(SLOTS));
         let (done, later) = out.split_at_mut(waiting);
-        for i in 0..chunk.len().max(waiting).min(SLOTS) {
-            let places = ring[i];
+        let slots = ring.iter_mut().enumerate();
+        for (i, slot) in slots.take(chunk.len().max(waiting)) {
+            let places = *slot;
             if let Some(&group) = chunk.get(i) {
                 simd::prefetch(rest, i + HASHES_AHEAD / EIGHT - SLOTS);
-                ring[i] = view.place_eight(group);
-                for place in ring[i] {
+                *slot = view.place_eight(group);
+                for &place in &*slot {
                     view.prefetch(place);
                 }
             }

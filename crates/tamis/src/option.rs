@@ -16,12 +16,20 @@
 use std::marker::PhantomData;
 
 /// A parameter whose values are of type `T`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct Opt<T> {
     /// Its name in configurations as text.
     pub name: &'static str,
     value: PhantomData<fn(T)>,
 }
+
+impl<T> Clone for Opt<T> {
+    fn clone(&self) -> Opt<T> {
+        *self
+    }
+}
+
+impl<T> Copy for Opt<T> {}
 
 impl<T> Opt<T> {
     const fn new(name: &'static str) -> Opt<T> {

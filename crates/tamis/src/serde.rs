@@ -8,8 +8,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::any::Held;
 use crate::keyed::Keyed;
 
-/// The file's bytes; an error where they withhold the secret. A format of text, as JSON, writes them as a list of numbers; a binary one keeps
-/// them as they are.
+/// The file's bytes; an error where they withhold the secret. A format of text, as JSON, writes
+/// them as a list of numbers; a binary one keeps them as they are.
 impl<F: Held> Serialize for Keyed<F> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if self.hashing().seed().is_none() && !self.hashing().is_in_files() {

@@ -81,9 +81,9 @@ use crate::math::{self, ScalableSchedule};
 /// | `scalable` | | 16.24 | 33 |
 /// | `bloom` | | 9.59 | |
 ///
-/// The runs hold as many keys as the active part has room for. The active part costs 1.09·(r + 1)
-/// + 1.25 bits a slot whether it is in use or not: that is what is paid for not knowing the
-/// number of keys.
+/// The runs hold as many keys as the active part has room for. The active part costs
+/// 1.09·(r + 1) + 1.25 bits a slot whether it is in use or not: that is what is paid for not
+/// knowing the number of keys.
 ///
 /// # What folding promised
 ///
