@@ -52,6 +52,8 @@
 //! much is verified.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
+// Levels and kernels are of x86-64 alone.
+#![cfg_attr(not(target_arch = "x86_64"), allow(dead_code, unused_imports))]
 // A build of a few families leaves parts of the shared rooms unused.
 #![cfg_attr(
     not(feature = "registry"),
