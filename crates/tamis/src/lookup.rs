@@ -253,6 +253,13 @@ pub(crate) trait Round: Copy {
     /// 1 if a place lets the hash through, 0 if not: of a `bool` the compiler makes the branches
     /// that are to be avoided.
     fn test(self, place: u64) -> u64;
+
+    /// Places and tests in one, for a single lookup: the state after the probe, and 1 if it passes.
+    #[inline(always)]
+    fn step(self, state: u64) -> (u64, u64) {
+        let (next, place) = self.place::<false>(state);
+        (next, self.test(place))
+    }
 }
 
 /// What has one round.
@@ -279,14 +286,13 @@ pub(crate) fn sift<P: Passes>(view: P, hash: u64) -> bool {
         let probes = round.probes();
         let (mut state, mut done, mut passes) = (round.start(hash), 0, 1);
         while passes != 0 && done + 1 < probes {
-            let (after_one, one) = round.place::<false>(state);
-            let (after_two, two) = round.place::<false>(after_one);
-            passes = round.test(one) & round.test(two);
+            let (after_one, one) = round.step(state);
+            let (after_two, two) = round.step(after_one);
+            passes = one & two;
             (state, done) = (after_two, done + 2);
         }
         if passes != 0 && done < probes {
-            let (_, last) = round.place::<false>(state);
-            passes = round.test(last);
+            (_, passes) = round.step(state);
         }
         if passes != 0 {
             return true;

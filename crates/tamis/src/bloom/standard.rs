@@ -12,7 +12,7 @@ use crate::format::{Decoder, Encoder};
 use crate::lookup::{self, Batch, Round};
 use crate::math;
 use crate::option;
-use crate::simd::{self, TableMut};
+use crate::simd::{self, Table, TableMut};
 
 /// The classic Bloom filter: `k` bits anywhere in an array of `m`. Insert, merge, size estimate.
 ///
@@ -246,6 +246,19 @@ impl Round for View<'_> {
     #[inline(always)]
     fn test(self, place: u64) -> u64 {
         self.words[(place / 64) as usize] >> (place % 64) & 1
+    }
+
+    /// Without a check of the place, which arithmetic keeps inside.
+    #[inline(always)]
+    fn step(self, state: u64) -> (u64, u64) {
+        let passes = match Table::new(self.words) {
+            Some(table) => {
+                let (word, _, rest) = table.at(state);
+                word >> (rest >> 58) & 1
+            }
+            None => 0,
+        };
+        (remix(state), passes)
     }
 }
 
