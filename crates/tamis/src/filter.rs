@@ -25,7 +25,7 @@ use crate::config::{Config, Param};
 use crate::error::{BuildError, DecodeError, Full, MergeError};
 use crate::format::{Decoder, Encoder};
 use crate::kinds::Declared;
-use crate::lookup::{self, Batch, Calls, Insertions};
+use crate::lookup;
 
 /// An approximate set of 64-bit hashes.
 ///
@@ -61,13 +61,7 @@ pub trait Filter: Any + Debug + Send + Sync {
     /// Faster than single calls, by most kinds: the instruction set is chosen once, and where a
     /// filter is large, memory is prefetched ahead of its use.
     fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
-        self.look_up(Batch::new(hashes, out));
-    }
-
-    /// Hands a view of the filter to one of the two drivers; without one, its single calls.
-    #[doc(hidden)]
-    fn look_up(&self, batch: Batch<'_>) {
-        batch.ring(Some(Calls::<_, false>(self)));
+        lookup::calls(self, |hash| self.contains(hash), hashes, out);
     }
 }
 
@@ -88,7 +82,7 @@ pub trait Insert: Filter {
     /// [`Full`] at the first hash that is refused; those before it ([`Full::accepted`] of them)
     /// are in, those from it on are not.
     fn insert_batch(&mut self, hashes: &[u64]) -> Result<(), Full> {
-        let inserted = lookup::insert_batch(Insertions(self), hashes);
+        let inserted = lookup::insertions(self, hashes);
         inserted.map_err(|(accepted, full)| full.after(accepted))
     }
 }
@@ -168,7 +162,7 @@ pub trait Map: Filter {
     /// Looks up many hashes: `out[i]` becomes `get(hashes[i])`, for as many as both slices hold.
     /// Faster than single calls.
     fn get_batch(&self, hashes: &[u64], out: &mut [Option<u64>]) {
-        lookup::ring(Calls::<_, true>(self), hashes, out);
+        lookup::calls(self, |hash| self.get(hash), hashes, out);
     }
 
     /// Bits of a value; 0 in a set without values.

@@ -23,9 +23,11 @@
 //! `#[inline(always)]` to be compiled for the level they run at, which closures cannot be. Views
 //! go by value: of what lies in memory, the compiler loads pointers and lengths again after each
 //! answer that it writes.
+//!
+//! A kind without a view is looked up by its single calls in the same ring ([`calls`]).
 
 use crate::error::Full;
-use crate::filter::{Filter, Insert, Map};
+use crate::filter::{Filter, Insert};
 use crate::simd::{self, Bits, FAR, Op, Portable};
 
 /// Below this many bytes a filter sits in the caches close to the core, and prefetching costs
@@ -96,8 +98,9 @@ pub(crate) fn probe<R: Ring>(view: R, hash: u64) -> R::Answer {
     view.probe(Portable, view.place(hash))
 }
 
-/// Looks up many: `out[i]` is the answer to `hashes[i]`, for as many as both hold.
-pub(crate) fn ring<R: Ring>(view: R, hashes: &[u64], out: &mut [R::Answer]) {
+/// Looks up many: `out[i]` is the answer to `hashes[i]`, for as many as both hold. A filter of
+/// nothing has no view, and answers no.
+pub(crate) fn ring<R: Ring>(view: Option<R>, hashes: &[u64], out: &mut [R::Answer]) {
     struct Driver<'a, R: Ring>(R, &'a [u64], &'a mut [R::Answer]);
     impl<R: Ring> Op for Driver<'_, R> {
         type Out = ();
@@ -109,7 +112,10 @@ pub(crate) fn ring<R: Ring>(view: R, hashes: &[u64], out: &mut [R::Answer]) {
         }
     }
     let n = hashes.len().min(out.len());
-    simd::dispatch(Driver(view, &hashes[..n], &mut out[..n]));
+    match view {
+        Some(view) => simd::dispatch(Driver(view, &hashes[..n], &mut out[..n])),
+        None => out[..n].fill(R::Answer::default()),
+    }
 }
 
 #[inline(always)]
@@ -326,8 +332,9 @@ fn is_near<R: Round>(round: R) -> bool {
     round.bytes() < R::PREFETCH_FROM
 }
 
-/// Looks up many: `out[i]` is the answer to `hashes[i]`, for as many as both hold.
-pub(crate) fn passes<P: Passes>(view: P, hashes: &[u64], out: &mut [bool]) {
+/// Looks up many: `out[i]` is the answer to `hashes[i]`, for as many as both hold. A filter of
+/// nothing has no view, and answers no.
+pub(crate) fn passes<P: Passes>(view: Option<P>, hashes: &[u64], out: &mut [bool]) {
     struct Driver<'a, P>(P, &'a [u64], &'a mut [bool]);
     impl<P: Passes> Op for Driver<'_, P> {
         type Out = ();
@@ -340,7 +347,10 @@ pub(crate) fn passes<P: Passes>(view: P, hashes: &[u64], out: &mut [bool]) {
         }
     }
     let n = hashes.len().min(out.len());
-    simd::dispatch(Driver(view, &hashes[..n], &mut out[..n]));
+    match view {
+        Some(view) => simd::dispatch(Driver(view, &hashes[..n], &mut out[..n])),
+        None => out[..n].fill(false),
+    }
 }
 
 #[inline(always)]
@@ -490,60 +500,26 @@ impl List {
     }
 }
 
-/// Hashes to look up, and where their answers go: what a filter hands its view to.
-#[derive(Debug)]
-pub struct Batch<'a> {
-    hashes: &'a [u64],
-    out: &'a mut [bool],
+/// A filter by its own single calls, compiled as those are: for any processor.
+#[derive(Clone, Copy)]
+struct Calls<P, A> {
+    bytes: usize,
+    prefetch: P,
+    answer: A,
 }
 
-impl<'a> Batch<'a> {
-    #[inline(always)]
-    pub(crate) fn new(hashes: &'a [u64], out: &'a mut [bool]) -> Batch<'a> {
-        Batch { hashes, out }
-    }
-
-    /// Answers by the ring; no to all where there is nothing to look at.
-    pub(crate) fn ring<R: Ring<Answer = bool>>(self, view: Option<R>) {
-        match view {
-            Some(view) => ring(view, self.hashes, self.out),
-            None => self.none(),
-        }
-    }
-
-    /// Answers by passes likewise.
-    pub(crate) fn passes<P: Passes>(self, view: Option<P>) {
-        match view {
-            Some(view) => passes(view, self.hashes, self.out),
-            None => self.none(),
-        }
-    }
-
-    /// Answers no to all.
-    pub(crate) fn none(self) {
-        let n = self.hashes.len().min(self.out.len());
-        self.out[..n].fill(false);
-    }
-}
-
-/// A filter by its own single calls, or a map by those that tell values.
-pub(crate) struct Calls<'a, F: ?Sized, const VALUES: bool>(pub(crate) &'a F);
-
-impl<F: ?Sized, const VALUES: bool> Clone for Calls<'_, F, VALUES> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<F: ?Sized, const VALUES: bool> Copy for Calls<'_, F, VALUES> {}
-
-impl<F: Filter + ?Sized> Ring for Calls<'_, F, false> {
+impl<P, A, T> Ring for Calls<P, A>
+where
+    P: Fn(u64) + Copy,
+    A: Fn(u64) -> T + Copy,
+    T: Copy + Default,
+{
     type Place = u64;
-    type Answer = bool;
+    type Answer = T;
 
     #[inline(always)]
     fn bytes(self) -> usize {
-        self.0.size_in_bytes()
+        self.bytes
     }
 
     #[inline(always)]
@@ -553,38 +529,29 @@ impl<F: Filter + ?Sized> Ring for Calls<'_, F, false> {
 
     #[inline(always)]
     fn prefetch(self, hash: u64) {
-        self.0.prefetch(hash);
+        (self.prefetch)(hash);
     }
 
     #[inline(always)]
-    fn probe<B: Bits>(self, _: B, hash: u64) -> bool {
-        self.0.contains(hash)
+    fn probe<B: Bits>(self, _: B, hash: u64) -> T {
+        (self.answer)(hash)
     }
 }
 
-impl<M: Map + ?Sized> Ring for Calls<'_, M, true> {
-    type Place = u64;
-    type Answer = Option<u64>;
-
-    #[inline(always)]
-    fn bytes(self) -> usize {
-        self.0.size_in_bytes()
-    }
-
-    #[inline(always)]
-    fn place(self, hash: u64) -> u64 {
-        hash
-    }
-
-    #[inline(always)]
-    fn prefetch(self, hash: u64) {
-        self.0.prefetch(hash);
-    }
-
-    #[inline(always)]
-    fn probe<B: Bits>(self, _: B, hash: u64) -> Option<u64> {
-        self.0.get(hash)
-    }
+/// Looks up many by single calls, of a filter that has no view.
+pub(crate) fn calls<T: Copy + Default>(
+    filter: &(impl Filter + ?Sized),
+    answer: impl Fn(u64) -> T + Copy,
+    hashes: &[u64],
+    out: &mut [T],
+) {
+    let view = Calls {
+        bytes: filter.size_in_bytes(),
+        prefetch: |hash| filter.prefetch(hash),
+        answer,
+    };
+    let n = hashes.len().min(out.len());
+    drive_ring(view, Portable, &hashes[..n], &mut out[..n]);
 }
 
 /// What gains by the processor's best level in single calls, too.
@@ -646,7 +613,8 @@ pub(crate) fn insert<F: Fill>(filter: F, hash: u64) -> Result<(), F::Refusal> {
     simd::dispatch(One(filter, hash))
 }
 
-/// Inserts many in order, prefetching ahead of them. The error says how many went in.
+/// Inserts many in order, prefetching ahead of them, at the processor's best level. The error says
+/// how many went in.
 pub(crate) fn insert_batch<F: Fill>(filter: F, hashes: &[u64]) -> Result<(), (usize, F::Refusal)> {
     struct Driver<'a, F>(F, &'a [u64]);
     impl<F: Fill> Op for Driver<'_, F> {
@@ -655,29 +623,45 @@ pub(crate) fn insert_batch<F: Fill>(filter: F, hashes: &[u64]) -> Result<(), (us
 
         #[inline(always)]
         fn run<B: Bits>(self, bits: B) -> Self::Out {
-            let Driver(mut filter, hashes) = self;
-            let is_near = filter.bytes() < F::PREFETCH_FROM;
-            let ahead = if is_near { &[] } else { hashes };
-            let (first, coming) = ahead.split_at(ahead.len().min(AHEAD));
-            for &hash in first {
-                filter.fetch(hash);
-            }
-            for (i, &hash) in hashes.iter().enumerate() {
-                if let Some(&next) = coming.get(i) {
-                    filter.fetch(next);
-                }
-                if let Err(refusal) = filter.fill(bits, hash) {
-                    return Err((i, refusal));
-                }
-            }
-            Ok(())
+            fill_all(self.0, bits, self.1)
         }
     }
     simd::dispatch(Driver(filter, hashes))
 }
 
+/// The same by single insertions, compiled as those are: for any processor.
+pub(crate) fn insertions<F: Insert + ?Sized>(
+    filter: &mut F,
+    hashes: &[u64],
+) -> Result<(), (usize, Full)> {
+    fill_all(Insertions(filter), Portable, hashes)
+}
+
+#[inline(always)]
+fn fill_all<F: Fill, B: Bits>(
+    mut filter: F,
+    bits: B,
+    hashes: &[u64],
+) -> Result<(), (usize, F::Refusal)> {
+    let is_near = filter.bytes() < F::PREFETCH_FROM;
+    let ahead = if is_near { &[] } else { hashes };
+    let (first, coming) = ahead.split_at(ahead.len().min(AHEAD));
+    for &hash in first {
+        filter.fetch(hash);
+    }
+    for (i, &hash) in hashes.iter().enumerate() {
+        if let Some(&next) = coming.get(i) {
+            filter.fetch(next);
+        }
+        if let Err(refusal) = filter.fill(bits, hash) {
+            return Err((i, refusal));
+        }
+    }
+    Ok(())
+}
+
 /// A filter by its own single insertions.
-pub(crate) struct Insertions<'a, F: ?Sized>(pub(crate) &'a mut F);
+struct Insertions<'a, F: ?Sized>(&'a mut F);
 
 impl<F: Insert + ?Sized> Fill for Insertions<'_, F> {
     type Refusal = Full;

@@ -12,7 +12,7 @@ use crate::config::{Config, Param};
 use crate::error::{BuildError, BuildErrorKind, DecodeError, Full, MergeError};
 use crate::filter::{Filter, Halve, Insert, Kind, Merge};
 use crate::format::{Decoder, Encoder};
-use crate::lookup::{self, Batch, NEAR, Ring};
+use crate::lookup::{self, NEAR, Ring};
 use crate::option;
 use crate::simd::Bits;
 use crate::{math, simd};
@@ -214,8 +214,8 @@ impl Filter for Blocked {
         self.reader().prefetch(hash);
     }
 
-    fn look_up(&self, batch: Batch<'_>) {
-        batch.ring(Some(self.reader()));
+    fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
+        lookup::ring(Some(self.reader()), hashes, out);
     }
 }
 

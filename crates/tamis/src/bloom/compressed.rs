@@ -11,7 +11,6 @@ use crate::config::{Config, Param};
 use crate::error::{BuildError, BuildErrorKind, DecodeError, DecodeErrorKind, Full, MergeError};
 use crate::filter::{Filter, Insert, Kind, Merge};
 use crate::format::{Decoder, Encoder};
-use crate::lookup::Batch;
 use crate::math;
 use crate::option;
 
@@ -438,8 +437,8 @@ impl Filter for Compressed {
         self.filter.prefetch(hash);
     }
 
-    fn look_up(&self, batch: Batch<'_>) {
-        self.filter.look_up(batch);
+    fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
+        self.filter.contains_batch(hashes, out);
     }
 }
 

@@ -19,7 +19,7 @@ use crate::bloom::standard::{MOST_BITS, MOST_K, shape};
 use crate::config::{Config, Param};
 use crate::error::{BuildError, DecodeError, MergeError, NoMemory};
 use crate::format::{Decoder, Encoder};
-use crate::lookup::{self, Batch, Round};
+use crate::lookup::{self, Round};
 use crate::option;
 use crate::packed::{Packed, View};
 
@@ -157,8 +157,8 @@ impl Counters {
     }
 
     /// The same of many keys.
-    pub(super) fn look_up(&self, batch: Batch<'_>) {
-        batch.passes(Some(self.used()));
+    pub(super) fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
+        lookup::passes(Some(self.used()), hashes, out);
     }
 
     #[inline(always)]

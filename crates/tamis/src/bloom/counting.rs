@@ -15,7 +15,6 @@ use crate::error::{BuildError, DecodeError, Full, MergeError};
 use crate::filter::{Count, Filter, Insert, Kind, Merge, Remove};
 use crate::format::{Decoder, Encoder};
 use crate::kinds::Declared;
-use crate::lookup::Batch;
 use crate::option;
 
 /// Which of a key's counters an insertion increases: [`Every`] or [`Least`]. Sealed.
@@ -299,8 +298,8 @@ impl<R: Rule> Filter for CountingBy<R> {
         self.counters.prefetch(hash);
     }
 
-    fn look_up(&self, batch: Batch<'_>) {
-        self.counters.look_up(batch);
+    fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
+        self.counters.contains_batch(hashes, out);
     }
 }
 

@@ -11,7 +11,6 @@ use crate::config::{Config, Param};
 use crate::error::{BuildError, DecodeError, Full};
 use crate::filter::{Filter, Insert, Kind, Remove};
 use crate::format::{Decoder, Encoder};
-use crate::lookup::Batch;
 use crate::option;
 
 /// The spectral Bloom filter with recurring minimum: insert, remove, estimate. Estimates may be
@@ -148,8 +147,8 @@ impl Filter for SpectralRecurring {
         self.first.prefetch(hash);
     }
 
-    fn look_up(&self, batch: Batch<'_>) {
-        self.first.look_up(batch);
+    fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
+        self.first.contains_batch(hashes, out);
     }
 }
 

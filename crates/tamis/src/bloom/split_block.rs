@@ -15,7 +15,7 @@ use crate::error::{BuildError, BuildErrorKind, DecodeError, Full, MergeError};
 use crate::filter::{Filter, Halve, Insert, Kind, Merge};
 use crate::format::{Decoder, Encoder};
 use crate::kinds::Declared;
-use crate::lookup::{self, Batch, Fill, Leveled, NEAR, Ring};
+use crate::lookup::{self, Fill, Leveled, NEAR, Ring};
 use crate::math;
 use crate::simd::{self, Bits, Table, TableMut, half_range};
 
@@ -290,8 +290,8 @@ impl<L: Lane> Filter for SplitBlock<L> {
         prefetch(self.blocks(), hash);
     }
 
-    fn look_up(&self, batch: Batch<'_>) {
-        batch.ring(self.reader());
+    fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
+        lookup::ring(self.reader(), hashes, out);
     }
 }
 

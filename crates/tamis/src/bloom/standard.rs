@@ -9,7 +9,7 @@ use crate::config::{Config, Param};
 use crate::error::{BuildError, BuildErrorKind, DecodeError, Full, MergeError, NoMemory};
 use crate::filter::{Filter, Insert, Kind, Merge};
 use crate::format::{Decoder, Encoder};
-use crate::lookup::{self, Batch, Round};
+use crate::lookup::{self, Round};
 use crate::math;
 use crate::option;
 use crate::simd::{self, Table, TableMut};
@@ -287,8 +287,8 @@ impl Filter for Bloom {
         }
     }
 
-    fn look_up(&self, batch: Batch<'_>) {
-        batch.passes(Some(self.view()));
+    fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
+        lookup::passes(Some(self.view()), hashes, out);
     }
 }
 

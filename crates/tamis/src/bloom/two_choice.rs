@@ -10,7 +10,7 @@ use crate::config::Config;
 use crate::error::{BuildError, BuildErrorKind, DecodeError, Full, MergeError};
 use crate::filter::{Filter, Insert, Kind, Merge};
 use crate::format::{Decoder, Encoder};
-use crate::lookup::{self, Batch, Passes};
+use crate::lookup::{self, Passes};
 use crate::math;
 use crate::simd;
 
@@ -168,8 +168,8 @@ impl Filter for TwoChoice {
         }
     }
 
-    fn look_up(&self, batch: Batch<'_>) {
-        batch.passes(Some(self.view()));
+    fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
+        lookup::passes(Some(self.view()), hashes, out);
     }
 }
 

@@ -11,7 +11,7 @@ use crate::config::{Config, Param};
 use crate::error::{BuildError, BuildErrorKind, DecodeError, Full, MergeError};
 use crate::filter::{Filter, Insert, Kind, Merge, Remove};
 use crate::format::{Decoder, Encoder};
-use crate::lookup::{Batch, Round};
+use crate::lookup::{self, Round};
 use crate::math;
 use crate::option;
 use crate::packed::{Packed, View};
@@ -301,8 +301,8 @@ impl Filter for VariableIncrement {
         }
     }
 
-    fn look_up(&self, batch: Batch<'_>) {
-        batch.passes(Some(self.accepting()));
+    fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
+        lookup::passes(Some(self.accepting()), hashes, out);
     }
 }
 

@@ -36,7 +36,7 @@ pub(crate) fn in_parallel<T: Send, R: Send>(
         }
         done
     };
-    let mut results = thread::scope(|scope| {
+    let results = thread::scope(|scope| {
         // If the system gives no more threads, those that exist do the work.
         let spawn = |_| thread::Builder::new().spawn_scoped(scope, take_items).ok();
         let helpers: Vec<_> = (0..helpers).map_while(spawn).collect();
@@ -46,8 +46,11 @@ pub(crate) fn in_parallel<T: Send, R: Send>(
         }
         results
     });
-    results.sort_unstable_by_key(|(number, _)| *number);
-    results.into_iter().map(|(_, result)| result).collect()
+    let mut in_order: Vec<Option<R>> = results.iter().map(|_| None).collect();
+    for (number, result) in results {
+        in_order[number] = Some(result);
+    }
+    in_order.into_iter().flatten().collect()
 }
 
 /// Does `work` on every item, in order: this build has no threads.

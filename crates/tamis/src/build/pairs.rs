@@ -2,24 +2,23 @@
 
 use crate::error::{BuildError, BuildErrorKind};
 
-/// The position of the first pair of each hash, in the order of the hashes. Pairs are given by
+/// The position of the first pair of each hash, in the order of the hashes; values are given by
 /// position.
 ///
 /// Refuses the first pair, in the order given, whose value differs from that of an earlier pair
 /// with the same hash.
 pub(crate) fn distinct(
-    len: usize,
-    hash: impl Fn(usize) -> u64,
-    value: impl Fn(usize) -> u64,
+    hashes: &mut dyn Iterator<Item = u64>,
+    value: &dyn Fn(usize) -> u64,
 ) -> Result<Vec<usize>, BuildError> {
-    let mut order: Vec<usize> = (0..len).collect();
-    order.sort_unstable_by_key(|&position| (hash(position), position));
+    let mut order: Vec<(u64, usize)> = hashes.zip(0..).collect();
+    order.sort_unstable();
     let mut conflict: Option<(usize, usize)> = None;
     let mut kept = Vec::new();
-    for same in order.chunk_by(|&a, &b| hash(a) == hash(b)) {
-        let first = same[0];
-        let other = |&&position: &&usize| value(position) != value(first);
-        if let Some(&second) = same.iter().find(other)
+    for same in order.chunk_by(|a, b| a.0 == b.0) {
+        let (_, first) = same[0];
+        let mut later = same[1..].iter().map(|&(_, position)| position);
+        if let Some(second) = later.find(|&position| value(position) != value(first))
             && conflict.is_none_or(|(_, least)| second < least)
         {
             conflict = Some((first, second));
@@ -38,7 +37,7 @@ mod tests {
     use crate::{Bloomier, Config, Hashing, Held, Keyed, Map, Perfect, Retrieval, math};
 
     fn of(pairs: &[(u64, u64)]) -> Result<Vec<usize>, BuildError> {
-        distinct(pairs.len(), |i| pairs[i].0, |i| pairs[i].1)
+        distinct(&mut pairs.iter().map(|pair| pair.0), &|i| pairs[i].1)
     }
 
     #[test]

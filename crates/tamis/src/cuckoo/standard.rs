@@ -10,7 +10,7 @@ use crate::error::{
 };
 use crate::filter::{Count, Filter, Insert, Kind, Merge, Remove};
 use crate::format::{Decoder, Encoder};
-use crate::lookup::{self, Batch, Ring};
+use crate::lookup::{self, Ring};
 use crate::math;
 use crate::option;
 use crate::packed::{Packed, View};
@@ -427,8 +427,8 @@ impl Filter for Cuckoo {
         }
     }
 
-    fn look_up(&self, batch: Batch<'_>) {
-        batch.ring(Some(self.reader()));
+    fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
+        lookup::ring(Some(self.reader()), hashes, out);
     }
 }
 

@@ -13,7 +13,7 @@ use crate::error::{
 use crate::filter::{Filter, Insert, Kind, Merge};
 use crate::format::{Decoder, Encoder};
 use crate::kinds::Declared;
-use crate::lookup::{Batch, Calls, Passes};
+use crate::lookup::{self, Passes};
 use crate::math::{self, ScalableSchedule};
 use crate::option;
 
@@ -457,10 +457,10 @@ impl Filter for Scalable {
         newest.array.prefetch(newest.salted(hash));
     }
 
-    fn look_up(&self, batch: Batch<'_>) {
+    fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
         match self.plan.layout {
-            Layout::Bloom => batch.passes(Some(Slices(&self.slices))),
-            Layout::BloomG => batch.ring(Some(Calls::<_, false>(self))),
+            Layout::Bloom => lookup::passes(Some(Slices(&self.slices)), hashes, out),
+            Layout::BloomG => lookup::calls(self, |hash| self.contains(hash), hashes, out),
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::error::{BuildError, DecodeError};
 use crate::filter::{Filter, Kind};
 use crate::format::{Decoder, Encoder};
 use crate::kinds::Declared;
-use crate::lookup::{self, Batch, EIGHT, Ring};
+use crate::lookup::{self, EIGHT, Ring};
 use crate::math;
 use crate::option;
 use crate::simd::{self, Bits, Run, Segments, Table, places};
@@ -224,11 +224,21 @@ impl<F: Fingerprint> BinaryFuse<F> {
     pub fn shards(&self) -> u64 {
         self.salts.len() as u64
     }
+
+    /// The view of a filter of this arity; none of one without keys.
+    #[inline(always)]
+    fn reader<const ARITY: usize>(&self) -> Option<Reader<'_, F, ARITY>> {
+        Some(Reader {
+            slots: self.slots.run()?,
+            salts: Table::new(&self.salts)?,
+            shape: self.shape,
+        })
+    }
 }
 
-/// The tables, for looking up; `ONE` if there is only one.
+/// The tables, for looking up.
 #[derive(Clone, Copy)]
-struct Reader<'a, F, const ARITY: usize, const ONE: bool> {
+struct Reader<'a, F, const ARITY: usize> {
     slots: Run<'a, F, ARITY>,
     salts: Table<'a, u64>,
     shape: Shape,
@@ -241,10 +251,10 @@ struct Place {
     hash: u64,
 }
 
-impl<F: Fingerprint, const ARITY: usize, const ONE: bool> Ring for Reader<'_, F, ARITY, ONE> {
+impl<F: Fingerprint, const ARITY: usize> Ring for Reader<'_, F, ARITY> {
     /// AVX2 has no product of whole words and would have to assemble it, which is slower than one
     /// hash at a time.
-    const EIGHTS: bool = true;
+    const EIGHTS: bool = ARITY == 3;
     type Place = Place;
     type Answer = bool;
 
@@ -255,15 +265,10 @@ impl<F: Fingerprint, const ARITY: usize, const ONE: bool> Ring for Reader<'_, F,
 
     #[inline(always)]
     fn place(self, hash: u64) -> Place {
-        let (salt, start) = if ONE {
-            (self.salts.items()[0], 0)
-        } else {
-            let (&salt, shard, _) = self.salts.at(multiple(hash));
-            (salt, shard * self.shape.slots())
-        };
+        let (&salt, shard, _) = self.salts.at(multiple(hash));
         let hash = mix64(hash.wrapping_add(salt));
         Place {
-            first: start + self.shape.first(hash),
+            first: shard * self.shape.slots() + self.shape.first(hash),
             hash,
         }
     }
@@ -293,74 +298,32 @@ impl<F: Fingerprint, const ARITY: usize, const ONE: bool> Ring for Reader<'_, F,
     }
 }
 
-impl<F: Fingerprint, const ARITY: usize, const ONE: bool> Reader<'_, F, ARITY, ONE> {
+impl<F: Fingerprint, const ARITY: usize> Reader<'_, F, ARITY> {
     /// The same place as [`place`](Ring::place) by the products that vectors have.
     #[inline(always)]
     fn place_by_halves(self, hash: u64) -> Place {
         let slots = self.shape.slots() as u32;
-        let (salt, start) = if ONE {
-            (self.salts.items()[0], 0)
-        } else {
-            let (&salt, shard) = self.salts.at_by_halves(multiple(hash));
-            (salt, shard * u64::from(slots))
-        };
+        let (&salt, shard) = self.salts.at_by_halves(multiple(hash));
         let hash = mix64(hash.wrapping_add(salt));
         let (first, _) = fastrange_by_halves(hash, self.shape.firsts() as u32);
         Place {
-            first: start + first,
+            first: shard * u64::from(slots) + first,
             hash,
         }
     }
 }
 
-/// Does something with the reader that suits a filter, or something else with the filter of no
-/// keys.
-macro_rules! with_reader {
-    ($filter:expr, $reader:ident => $work:expr, $none:expr) => {{
-        let (filter, shape) = ($filter, $filter.shape);
-        let readers = (filter.slots.run::<3>(), filter.slots.run::<4>());
-        match (Table::new(&filter.salts), filter.salts.len() == 1, readers) {
-            (Some(salts), true, (Some(slots), _)) => {
-                let $reader = Reader::<_, _, true> {
-                    slots,
-                    salts,
-                    shape,
-                };
-                $work
-            }
-            (Some(salts), false, (Some(slots), _)) => {
-                let $reader = Reader::<_, _, false> {
-                    slots,
-                    salts,
-                    shape,
-                };
-                $work
-            }
-            (Some(salts), true, (_, Some(slots))) => {
-                let $reader = Reader::<_, _, true> {
-                    slots,
-                    salts,
-                    shape,
-                };
-                $work
-            }
-            (Some(salts), false, (_, Some(slots))) => {
-                let $reader = Reader::<_, _, false> {
-                    slots,
-                    salts,
-                    shape,
-                };
-                $work
-            }
-            _ => $none,
-        }
-    }};
-}
-
 impl<F: Fingerprint> Filter for BinaryFuse<F> {
     #[inline(always)]
     fn contains(&self, hash: u64) -> bool {
-        with_reader!(self, reader => lookup::probe(reader, hash), false)
+        match self.shape.arity {
+            3 => self
+                .reader::<3>()
+                .is_some_and(|reader| lookup::probe(reader, hash)),
+            _ => self
+                .reader::<4>()
+                .is_some_and(|reader| lookup::probe(reader, hash)),
+        }
     }
 
     /// The number of distinct keys.
@@ -382,11 +345,21 @@ impl<F: Fingerprint> Filter for BinaryFuse<F> {
 
     #[inline(always)]
     fn prefetch(&self, hash: u64) {
-        with_reader!(self, reader => reader.prefetch(reader.place(hash)), ());
+        match self.shape.arity {
+            3 => self
+                .reader::<3>()
+                .map(|reader| reader.prefetch(reader.place(hash))),
+            _ => self
+                .reader::<4>()
+                .map(|reader| reader.prefetch(reader.place(hash))),
+        };
     }
 
-    fn look_up(&self, batch: Batch<'_>) {
-        with_reader!(self, reader => batch.ring(Some(reader)), batch.none());
+    fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
+        match self.shape.arity {
+            3 => lookup::ring(self.reader::<3>(), hashes, out),
+            _ => lookup::ring(self.reader::<4>(), hashes, out),
+        }
     }
 }
 

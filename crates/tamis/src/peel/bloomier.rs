@@ -213,8 +213,7 @@ impl AsRef<[u64]> for Pairs {
 impl Pairs {
     /// Each hash once, or why that cannot be.
     fn distinct(self) -> Result<Pairs, BuildError> {
-        let (hash, value) = (|i: usize| self.hashes[i], |i: usize| self.values[i]);
-        let kept = pairs::distinct(self.hashes.len(), hash, value)?;
+        let kept = pairs::distinct(&mut self.hashes.iter().copied(), &|i| self.values[i])?;
         let all = |of: &[u64]| kept.iter().map(|&position| of[position]).collect();
         Ok(Pairs {
             hashes: all(&self.hashes),

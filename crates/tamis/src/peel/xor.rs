@@ -9,7 +9,7 @@ use crate::error::{BuildError, BuildErrorKind, DecodeError};
 use crate::filter::{Filter, Kind};
 use crate::format::{Decoder, Encoder};
 use crate::kinds::Declared;
-use crate::lookup::{self, Batch, Ring};
+use crate::lookup::{self, Ring};
 use crate::peel::Fingerprint;
 use crate::peel::binary_fuse::fingerprint;
 use crate::peel::peeler::{self, MOST_SLOTS, Order, STEPS};
@@ -299,8 +299,8 @@ impl<F: Fingerprint> Filter for Xor<F> {
         }
     }
 
-    fn look_up(&self, batch: Batch<'_>) {
-        batch.ring(self.reader());
+    fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
+        lookup::ring(self.reader(), hashes, out);
     }
 }
 

@@ -10,7 +10,7 @@ use crate::error::{BuildError, DecodeError, NoMemory};
 use crate::filter::{Filter, Kind};
 use crate::format::{Decoder, Encoder};
 use crate::kinds::Declared;
-use crate::lookup::{self, Batch, Leveled, Ring};
+use crate::lookup::{self, Leveled, Ring};
 use crate::peel::Fingerprint;
 use crate::peel::binary_fuse::fingerprint;
 use crate::peel::xor::{Blocks, Xor, check_rate};
@@ -227,8 +227,8 @@ impl<F: Fingerprint> Filter for XorPlus<F> {
         lookup::single(self, hash)
     }
 
-    fn look_up(&self, batch: Batch<'_>) {
-        batch.ring(Some(Reader(self)));
+    fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
+        lookup::ring(Some(Reader(self)), hashes, out);
     }
 
     /// The number of distinct keys.

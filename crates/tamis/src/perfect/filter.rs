@@ -11,7 +11,7 @@ use crate::filter::{Filter, Kind, Map};
 use crate::format::{Decoder, Encoder};
 use crate::key::Key;
 use crate::keyed::Keyed;
-use crate::lookup::{Batch, NEAR, Round};
+use crate::lookup::{self, NEAR, Round};
 use crate::option;
 use crate::packed::{Packed, View};
 use crate::perfect::function::{self, Function};
@@ -195,7 +195,7 @@ impl Map for Perfect {
             };
             return Err(BuildError::parameter("value_bits", value_bits, expected));
         }
-        let kept = pairs::distinct(pairs.len(), |i| pairs[i].0, |i| pairs[i].1)?;
+        let kept = pairs::distinct(&mut pairs.iter().map(|pair| pair.0), &|i| pairs[i].1)?;
         let hashes: Vec<u64> = kept.iter().map(|&i| pairs[i].0).collect();
         let mut filter = plan.build(config, &hashes, value_bits)?;
         for (hash, value) in pairs {
@@ -407,8 +407,8 @@ impl Filter for Perfect {
         }
     }
 
-    fn look_up(&self, batch: Batch<'_>) {
-        batch.passes(self.reader());
+    fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
+        lookup::passes(self.reader(), hashes, out);
     }
 }
 

@@ -416,13 +416,15 @@ impl<'a> Placing<'a> {
 
     /// Whether every bucket found a pilot.
     fn place_all(&mut self, tally: &Tally<'_>) -> bool {
-        let mut order: Vec<u32> = (0..self.shape.buckets as u32).collect();
-        order.sort_unstable_by_key(|&bucket| (Reverse(self.size(bucket)), bucket));
+        // The largest buckets first: sorted by what their sizes lack, then by their numbers.
+        let key = |bucket| u64::from(u32::MAX - self.size(bucket)) << 32 | u64::from(bucket);
+        let mut order: Vec<u64> = (0..self.shape.buckets as u32).map(key).collect();
+        order.sort_unstable();
         let mut waiting = BinaryHeap::new();
         let most = MOST_DISPLACED * self.shape.buckets + 1000;
         let mut displaced = 0;
         let every = (order.len() / TOLD).max(1);
-        for (turn, first) in order.into_iter().enumerate() {
+        for (turn, first) in order.into_iter().map(|key| key as u32).enumerate() {
             if turn.is_multiple_of(every) {
                 tally.step(turn as u64, self.shape.buckets);
             }

@@ -13,7 +13,7 @@ use crate::error::{BuildError, BuildErrorKind, DecodeError, NoMemory};
 use crate::filter::{Filter, Kind};
 use crate::format::{Decoder, Encoder};
 use crate::kinds::Declared;
-use crate::lookup::{Batch, Ring};
+use crate::lookup::{Ring, ring};
 use crate::math;
 use crate::ribbon::groups::Groups;
 use crate::ribbon::{
@@ -522,11 +522,11 @@ impl Filter for RibbonBumped {
         }
     }
 
-    fn look_up(&self, batch: Batch<'_>) {
+    fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
         match self.layout {
-            FULL => batch.ring(Some(self.view::<FULL>())),
-            NARROW => batch.ring(Some(self.view::<NARROW>())),
-            _ => batch.ring(Some(self.view::<WIDE>())),
+            FULL => ring(Some(self.view::<FULL>()), hashes, out),
+            NARROW => ring(Some(self.view::<NARROW>()), hashes, out),
+            _ => ring(Some(self.view::<WIDE>()), hashes, out),
         }
     }
 

@@ -13,7 +13,7 @@ use crate::error::{BuildError, BuildErrorKind, DecodeError};
 use crate::filter::{Filter, Kind};
 use crate::format::{Decoder, Encoder};
 use crate::kinds::Declared;
-use crate::lookup::{self, Batch};
+use crate::lookup;
 use crate::math;
 use crate::option;
 use crate::ribbon::sharded::{self, Sharded};
@@ -242,8 +242,8 @@ impl Filter for RibbonHomogeneous {
         lookup::single(self, hash)
     }
 
-    fn look_up(&self, batch: Batch<'_>) {
-        sharded::look_up(self, batch);
+    fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
+        sharded::contains_batch(self, hashes, out);
     }
 
     /// The number of distinct keys.

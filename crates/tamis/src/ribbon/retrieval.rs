@@ -132,8 +132,7 @@ impl Retrieval {
         sort_by(&mut pairs, multiple);
         pairs.dedup();
         if pairs.windows(2).any(|pair| pair[0].0 == pair[1].0) {
-            let (hash, value) = (|i: usize| given[i].0, |i: usize| given[i].1);
-            pairs::distinct(given.len(), hash, value)?;
+            pairs::distinct(&mut given.iter().map(|pair| pair.0), &|i| given[i].1)?;
         }
         drop(given);
         let len = pairs.len() as u64;
@@ -182,7 +181,7 @@ impl Retrieval {
     /// Looks up many hashes: `out[i]` becomes `get(hashes[i])`, for as many as both slices hold.
     /// Faster than single calls.
     pub fn get_batch(&self, hashes: &[u64], out: &mut [u64]) {
-        lookup::ring(Reader(self), hashes, out);
+        lookup::ring(Some(Reader(self)), hashes, out);
     }
 
     /// The number of distinct keys.

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use crate::build::shards::shard_of;
 use crate::filter::Filter;
-use crate::lookup::{Batch, Leveled, Ring};
+use crate::lookup::{self, Leveled, Ring};
 use crate::ribbon::{Place, Row, Shape};
 use crate::simd::ribbon::COLUMNS;
 use crate::simd::{Bits, Portable};
@@ -21,14 +21,14 @@ pub(super) trait Sharded: Filter + Sized {
 }
 
 /// Looks up many hashes.
-pub(super) fn look_up<F: Sharded>(filter: &F, batch: Batch<'_>) {
+pub(super) fn contains_batch<F: Sharded>(filter: &F, hashes: &[u64], out: &mut [bool]) {
     let (_, _, shape) = filter.tables();
     match (shape.width, shape.columns as usize) {
-        _ if shape.shards == 0 => batch.none(),
-        (64, ..=COLUMNS) => batch.ring(Some(Reader::<F, u64, false>::new(filter))),
-        (64, _) => batch.ring(Some(Reader::<F, u64, true>::new(filter))),
-        (_, ..=COLUMNS) => batch.ring(Some(Reader::<F, u128, false>::new(filter))),
-        _ => batch.ring(Some(Reader::<F, u128, true>::new(filter))),
+        _ if shape.shards == 0 => lookup::ring(None::<Reader<'_, F, u64, false>>, hashes, out),
+        (64, ..=COLUMNS) => lookup::ring(Some(Reader::<F, u64, false>::new(filter)), hashes, out),
+        (64, _) => lookup::ring(Some(Reader::<F, u64, true>::new(filter)), hashes, out),
+        (_, ..=COLUMNS) => lookup::ring(Some(Reader::<F, u128, false>::new(filter)), hashes, out),
+        _ => lookup::ring(Some(Reader::<F, u128, true>::new(filter)), hashes, out),
     }
 }
 

@@ -126,14 +126,14 @@ impl<const N: usize> Shape<N> {
 
     /// The position of set bit number `rank` (from 0) in the end marks.
     #[inline(always)]
-    fn select<B: Bits>(self, bits: B, block: &[u8; N], rank: u32) -> Option<u32> {
+    fn select(self, block: &[u8; N], rank: u32) -> Option<u32> {
         let mut left = rank;
         let mut from = self.header();
         while from < 8 * N as u32 {
             let marks = read(block, from, (8 * N as u32 - from).min(56));
             let ones = marks.count_ones();
             if left < ones {
-                let one = bits.one(marks, 1 << left);
+                let one = Portable.one(marks, 1 << left);
                 return Some(from + one.trailing_zeros() - self.header());
             }
             left -= ones;
@@ -144,10 +144,10 @@ impl<const N: usize> Shape<N> {
 
     /// The slot where a chain with `rank` chains before it starts, or would start if it is empty.
     #[inline(always)]
-    fn start<B: Bits>(self, bits: B, block: &[u8; N], rank: u32) -> Option<u32> {
+    fn start(self, block: &[u8; N], rank: u32) -> Option<u32> {
         match rank {
             0 => Some(0),
-            _ => self.select(bits, block, rank - 1).map(|last| last + 1),
+            _ => self.select(block, rank - 1).map(|last| last + 1),
         }
     }
 
@@ -162,7 +162,7 @@ impl<const N: usize> Shape<N> {
         if self.index(block) >> chain & 1 == 0 {
             return None;
         }
-        let first = self.start(Portable, block, self.rank(block, chain))?;
+        let first = self.start(block, self.rank(block, chain))?;
         Some(first..self.end(block, first)?)
     }
 
@@ -186,7 +186,7 @@ impl<const N: usize> Shape<N> {
             let empty = block.iter().all(|&byte| byte == 0);
             return empty.then_some(self.plain(0, 0));
         }
-        let layout = self.cut(Portable, block)?;
+        let layout = self.cut(block)?;
         let plain = self.plain(layout.slots, layout.live);
         let sound = if self.flags(block) >> 1 == 1 {
             layout.extended < plain.extended
@@ -207,10 +207,10 @@ impl<const N: usize> Shape<N> {
 
     /// As [`layout`](Shape::layout), for a block that is known to be valid.
     #[inline(always)]
-    fn cut<B: Bits>(self, bits: B, block: &[u8; N]) -> Option<Layout> {
+    fn cut(self, block: &[u8; N]) -> Option<Layout> {
         let chains = self.index(block).count_ones();
         let flags = self.flags(block);
-        let live = self.start(bits, block, chains)?;
+        let live = self.start(block, chains)?;
         let slots = match flags & 1 {
             0 => live,
             _ => self.end(block, live)?,
@@ -265,21 +265,13 @@ impl<const N: usize> Shape<N> {
 
     /// Whether a slot of the chain holds a prefix of the remainder: for a valid block, whether
     /// [`count`](Shape::count) is above 0, found sooner.
-    #[inline(always)]
-    pub(super) fn contains<B: Bits>(
-        self,
-        bits: B,
-        block: &[u8; N],
-        chain: u32,
-        remainder: u64,
-    ) -> bool {
+    pub(super) fn contains(self, block: &[u8; N], chain: u32, remainder: u64) -> bool {
         let index = self.index(block);
         if index >> chain & 1 == 0 {
             return false;
         }
         let rank = (index & ((1 << chain) - 1)).count_ones();
-        let (Some(layout), Some(first)) = (self.cut(bits, block), self.start(bits, block, rank))
-        else {
+        let (Some(layout), Some(first)) = (self.cut(block), self.start(block, rank)) else {
             return false;
         };
         for slot in first..layout.live {
@@ -312,7 +304,7 @@ impl<const N: usize> Shape<N> {
     /// The block with one slot more; `None` if it is full.
     pub(super) fn inserted(self, block: &[u8; N], chain: u32, remainder: u64) -> Option<[u8; N]> {
         let old = self.layout(block)?;
-        let first = self.start(Portable, block, self.rank(block, chain))?;
+        let first = self.start(block, self.rank(block, chain))?;
         let slots = self.chain(block, chain).unwrap_or(first..first);
         let less = |&slot: &u32| {
             let bits = old.width_of(slot);

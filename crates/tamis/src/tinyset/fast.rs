@@ -13,8 +13,8 @@
 
 use super::block::{CAP, Layout, Shape, prefix, widths};
 use crate::bits::{fastrange, low_mask};
+use crate::simd::Bits;
 use crate::simd::tinyset::{Fields, Gap};
-use crate::simd::{Bits, Portable};
 
 /// The default shape for a block size, with its tables.
 pub(super) struct Default<const N: usize, const REMOVABLE: bool>;
@@ -499,7 +499,7 @@ fn far_contains<const N: usize, const REMOVABLE: bool>(
     chain: u32,
     remainder: u64,
 ) -> bool {
-    Default::<N, REMOVABLE>::SHAPE.contains(Portable, block, chain, remainder)
+    Default::<N, REMOVABLE>::SHAPE.contains(block, chain, remainder)
 }
 
 const _: () = assert!(CAP < 32);
@@ -508,7 +508,7 @@ const _: () = assert!(CAP < 32);
 mod tests {
     use super::*;
     use crate::bits::mix64;
-    use crate::simd::{AsVector, Op, dispatch};
+    use crate::simd::{AsVector, Op, Portable, dispatch};
 
     /// What an operation comes to on each way through this file; all must agree.
     fn every_way<O: Op>(op: impl Fn() -> O) -> [O::Out; 3] {
@@ -575,7 +575,7 @@ mod tests {
                 let (chain, remainder) =
                     (y as u32 % N as u32, y >> 39 & [u64::MAX, 7][i as usize % 2]);
                 let plain = shape.count(block, chain, remainder) > 0;
-                assert_eq!(shape.contains(Portable, block, chain, remainder), plain);
+                assert_eq!(shape.contains(block, chain, remainder), plain);
                 let found = every_way(|| Contains::<N, REMOVABLE>(block, chain, remainder));
                 assert_eq!(found, [plain; 3], "{block:?} {chain} {remainder}");
                 yes += u32::from(plain);

@@ -14,7 +14,7 @@ use crate::error::{
 use crate::filter::{Count, Filter, Insert, Kind, Merge, Remove};
 use crate::format::{Decoder, Encoder};
 use crate::kinds::Declared;
-use crate::lookup::{self, Batch, EIGHT, Fill, NEAR, Ring};
+use crate::lookup::{self, EIGHT, Fill, NEAR, Ring};
 use crate::math;
 use crate::option;
 use crate::simd::{self, Bits, Op};
@@ -240,9 +240,10 @@ impl<const REMOVABLE: bool> TinySetOf<REMOVABLE> {
     fn contains_any(&self, hash: u64) -> bool {
         let filter = self;
         sized!(self.block, N => if self.is_usual() {
-            simd::dispatch(Lookup::<_, N, true> { filter, hash })
+            simd::dispatch(Lookup::<_, N> { filter, hash })
         } else {
-            simd::dispatch(Lookup::<_, N, false> { filter, hash })
+            let (block, chain, remainder) = self.place(hash);
+            self.shape::<N>().contains(&self.cells()[block], chain, remainder)
         })
     }
 
@@ -250,9 +251,13 @@ impl<const REMOVABLE: bool> TinySetOf<REMOVABLE> {
     fn insert_any(&mut self, hash: u64) -> Result<(), Refused> {
         let filter = self;
         sized!(filter.block, N => if filter.is_usual() {
-            lookup::insert(Writer::<_, N, true>(filter), hash)
+            lookup::insert(Writer::<_, N>(filter), hash)
         } else {
-            lookup::insert(Writer::<_, N, false>(filter), hash)
+            let (block, chain, remainder) = filter.place(hash);
+            let next = filter.shape::<N>().inserted(&filter.cells()[block], chain, remainder);
+            filter.table.make_mut().as_chunks_mut().0[block] = next.ok_or(Refused)?;
+            filter.len += 1;
+            Ok(())
         })
     }
 
@@ -262,11 +267,8 @@ impl<const REMOVABLE: bool> TinySetOf<REMOVABLE> {
     }
 
     #[inline(always)]
-    fn reader<const N: usize, const USUAL: bool>(&self) -> Reader<'_, N, REMOVABLE, USUAL> {
-        Reader {
-            blocks: self.cells(),
-            shape: self.shape(),
-        }
+    fn reader<const N: usize>(&self) -> Reader<'_, N, REMOVABLE> {
+        Reader(self.cells())
     }
 
     fn place(&self, hash: u64) -> (usize, u32, u64) {
@@ -274,28 +276,12 @@ impl<const REMOVABLE: bool> TinySetOf<REMOVABLE> {
     }
 
     #[inline(always)]
-    fn insert_one<B: Bits, const N: usize, const USUAL: bool>(
-        &mut self,
-        bits: B,
-        hash: u64,
-    ) -> bool {
-        let shape = self.shape::<N>();
+    fn insert_one<B: Bits, const N: usize>(&mut self, bits: B, hash: u64) -> Result<(), Refused> {
         let blocks = self.table.make_mut().as_chunks_mut::<N>().0;
-        let number = blocks.len() as u64;
-        let (block, chain, remainder) = if USUAL {
-            Usual::<N, REMOVABLE>::place(hash, number)
-        } else {
-            place(hash, number, shape.chains)
-        };
-        let block = &mut blocks[block];
-        let went_in = if USUAL {
-            Usual::<N, REMOVABLE>::insert(bits, block, chain, remainder)
-        } else {
-            let next = shape.inserted(block, chain, remainder);
-            next.map(|next| *block = next)
-        };
-        self.len += u64::from(went_in.is_some());
-        went_in.is_some()
+        let (block, chain, remainder) = Usual::<N, REMOVABLE>::place(hash, blocks.len() as u64);
+        Usual::<N, REMOVABLE>::insert(bits, &mut blocks[block], chain, remainder).ok_or(Refused)?;
+        self.len += 1;
+        Ok(())
     }
 
     /// Why a key was refused.
@@ -436,27 +422,20 @@ fn place(hash: u64, blocks: u64, chains: u32) -> (usize, u32, u64) {
     (block as usize, chain as u32, rest)
 }
 
-/// The blocks of a filter for lookups, of the usual shape or any.
+/// The blocks of a filter of the usual shape, for lookups.
 #[derive(Clone, Copy)]
-struct Reader<'a, const N: usize, const REMOVABLE: bool, const USUAL: bool> {
-    blocks: &'a [[u8; N]],
-    shape: Shape<N>,
-}
+struct Reader<'a, const N: usize, const REMOVABLE: bool>(&'a [[u8; N]]);
 
-impl<const N: usize, const REMOVABLE: bool, const USUAL: bool> Ring
-    for Reader<'_, N, REMOVABLE, USUAL>
-{
+impl<const N: usize, const REMOVABLE: bool> Ring for Reader<'_, N, REMOVABLE> {
     const PREFETCH_FROM: usize = NEAR;
-    /// Blocks of the default shape and size are compared in a vector.
-    const EIGHTS: bool = USUAL && N == eight::BLOCK;
-    /// So are the fields of the others.
-    const WIDE: bool = true;
+    /// Blocks of the default size are compared in a vector.
+    const EIGHTS: bool = N == eight::BLOCK;
     type Place = u64;
     type Answer = bool;
 
     #[inline(always)]
     fn bytes(self) -> usize {
-        size_of_val(self.blocks)
+        size_of_val(self.0)
     }
 
     #[inline(always)]
@@ -466,28 +445,21 @@ impl<const N: usize, const REMOVABLE: bool, const USUAL: bool> Ring
 
     #[inline(always)]
     fn prefetch(self, hash: u64) {
-        prefetch(self.blocks, hash);
+        prefetch(self.0, hash);
     }
 
     #[inline(always)]
     fn probe<B: Bits>(self, bits: B, hash: u64) -> bool {
-        let number = self.blocks.len() as u64;
-        if USUAL {
-            let (block, chain, remainder) = Usual::<N, REMOVABLE>::place(hash, number);
-            Usual::<N, REMOVABLE>::contains(bits, &self.blocks[block], chain, remainder)
-        } else {
-            let (block, chain, remainder) = place(hash, number, self.shape.chains);
-            let block = &self.blocks[block];
-            self.shape.contains(bits, block, chain, remainder)
-        }
+        let (block, chain, remainder) = Usual::<N, REMOVABLE>::place(hash, self.0.len() as u64);
+        Usual::<N, REMOVABLE>::contains(bits, &self.0[block], chain, remainder)
     }
 
     #[inline(always)]
     fn probe_eight<B: Bits>(self, bits: B, hashes: [u64; EIGHT]) -> [bool; EIGHT] {
-        if u32::try_from(self.blocks.len()).is_err() {
+        if u32::try_from(self.0.len()).is_err() {
             return hashes.map(|hash| self.probe(bits, hash));
         }
-        let blocks = self.blocks.as_flattened().as_chunks().0;
+        let blocks = self.0.as_flattened().as_chunks().0;
         eight::look_up::<B, REMOVABLE>(bits, blocks, hashes)
     }
 }
@@ -501,20 +473,18 @@ fn prefetch<const N: usize>(blocks: &[[u8; N]], hash: u64) {
     }
 }
 
-struct Lookup<'a, const REMOVABLE: bool, const N: usize, const USUAL: bool> {
+struct Lookup<'a, const REMOVABLE: bool, const N: usize> {
     filter: &'a TinySetOf<REMOVABLE>,
     hash: u64,
 }
 
-impl<const REMOVABLE: bool, const N: usize, const USUAL: bool> Op
-    for Lookup<'_, REMOVABLE, N, USUAL>
-{
-    const WIDE: bool = true;
+impl<const REMOVABLE: bool, const N: usize> Op for Lookup<'_, REMOVABLE, N> {
+    const WIDE: bool = N == eight::BLOCK;
     type Out = bool;
 
     #[inline(always)]
     fn run<B: Bits>(self, bits: B) -> bool {
-        self.filter.reader::<N, USUAL>().probe(bits, self.hash)
+        self.filter.reader::<N>().probe(bits, self.hash)
     }
 }
 
@@ -523,7 +493,7 @@ impl<const REMOVABLE: bool> Filter for TinySetOf<REMOVABLE> {
     fn contains(&self, hash: u64) -> bool {
         if self.is_default() {
             let filter = self;
-            simd::dispatch(Lookup::<_, 64, true> { filter, hash })
+            simd::dispatch(Lookup::<_, 64> { filter, hash })
         } else {
             self.contains_any(hash)
         }
@@ -552,11 +522,11 @@ impl<const REMOVABLE: bool> Filter for TinySetOf<REMOVABLE> {
         sized!(self.block, N => prefetch(self.cells::<N>(), hash));
     }
 
-    fn look_up(&self, batch: Batch<'_>) {
+    fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
         sized!(self.block, N => if self.is_usual() {
-            batch.ring(Some(self.reader::<N, true>()));
+            lookup::ring(Some(self.reader::<N>()), hashes, out);
         } else {
-            batch.ring(Some(self.reader::<N, false>()));
+            lookup::calls(self, |hash| self.contains_any(hash), hashes, out);
         });
     }
 }
@@ -565,7 +535,7 @@ impl<const REMOVABLE: bool> Insert for TinySetOf<REMOVABLE> {
     #[inline]
     fn insert(&mut self, hash: u64) -> Result<(), Full> {
         let inserted = if self.is_default() {
-            lookup::insert(Writer::<_, 64, true>(self), hash)
+            lookup::insert(Writer::<_, 64>(self), hash)
         } else {
             self.insert_any(hash)
         };
@@ -573,11 +543,11 @@ impl<const REMOVABLE: bool> Insert for TinySetOf<REMOVABLE> {
     }
 
     fn insert_batch(&mut self, hashes: &[u64]) -> Result<(), Full> {
-        let inserted = sized!(self.block, N => if self.is_usual() {
-            lookup::insert_batch(Writer::<_, N, true>(self), hashes)
-        } else {
-            lookup::insert_batch(Writer::<_, N, false>(self), hashes)
-        });
+        if !self.is_usual() {
+            let inserted = lookup::insertions(self, hashes);
+            return inserted.map_err(|(accepted, full)| full.after(accepted));
+        }
+        let inserted = sized!(self.block, N => lookup::insert_batch(Writer::<_, N>(self), hashes));
         inserted.map_err(|(accepted, Refused)| self.refusal(hashes[accepted]).after(accepted))
     }
 }
@@ -585,13 +555,11 @@ impl<const REMOVABLE: bool> Insert for TinySetOf<REMOVABLE> {
 /// A block took no more; [`TinySetOf::refusal`] says why.
 struct Refused;
 
-/// A filter for insertions, of the usual shape or any.
-struct Writer<'a, F, const N: usize, const USUAL: bool>(&'a mut F);
+/// A filter of the usual shape, for insertions.
+struct Writer<'a, F, const N: usize>(&'a mut F);
 
-impl<const REMOVABLE: bool, const N: usize, const USUAL: bool> Fill
-    for Writer<'_, TinySetOf<REMOVABLE>, N, USUAL>
-{
-    const WIDE: bool = true;
+impl<const REMOVABLE: bool, const N: usize> Fill for Writer<'_, TinySetOf<REMOVABLE>, N> {
+    const WIDE: bool = N == eight::BLOCK;
     const PREFETCH_FROM: usize = NEAR;
     type Refusal = Refused;
 
@@ -607,8 +575,7 @@ impl<const REMOVABLE: bool, const N: usize, const USUAL: bool> Fill
 
     #[inline(always)]
     fn fill<B: Bits>(&mut self, bits: B, hash: u64) -> Result<(), Refused> {
-        let went_in = self.0.insert_one::<B, N, USUAL>(bits, hash);
-        went_in.then_some(()).ok_or(Refused)
+        self.0.insert_one::<B, N>(bits, hash)
     }
 }
 

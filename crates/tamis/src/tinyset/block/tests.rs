@@ -89,10 +89,7 @@ fn follow_a_multiset<const N: usize>(chains: u32, removable: bool, high: usize, 
         assert_eq!(layout.live as usize, members.len(), "at step {step}");
         if step % 7 == 0 {
             for &(chain, remainder) in &members {
-                assert!(
-                    shape.contains(Portable, &block, chain, remainder),
-                    "at step {step}"
-                );
+                assert!(shape.contains(&block, chain, remainder), "at step {step}");
             }
         }
         let mut slots = Vec::new();
@@ -173,7 +170,7 @@ fn a_block_without_room_is_refused() {
         448,
         "no bit of a fingerprint is left"
     );
-    assert!(!shape.contains(Portable, &block, 4, 77) && !shape.contains(Portable, &block, 6, 77));
+    assert!(!shape.contains(&block, 4, 77) && !shape.contains(&block, 6, 77));
 }
 
 /// The rule that removal rests on: taking out the least specific match instead loses members.
@@ -213,7 +210,7 @@ fn removing_another_match_than_the_first_would_lose_members() {
                     block = shape.removed(&block, chain, remainder).expect("it matches");
                 }
             }
-            let missing = |m: &&(u32, u64)| !shape.contains(Portable, &block, m.0, m.1);
+            let missing = |m: &&(u32, u64)| !shape.contains(&block, m.0, m.1);
             lost[usize::from(last)] += members.iter().filter(missing).count();
         }
     }
