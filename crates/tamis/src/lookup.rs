@@ -290,17 +290,16 @@ pub(crate) fn sift<P: Passes>(view: P, hash: u64) -> bool {
     for number in 0..view.rounds() {
         let round = view.round(number);
         let probes = round.probes();
-        let (mut state, mut done, mut passes) = (round.start(hash), 0, 1);
-        while passes != 0 && done + 1 < probes {
-            let (after_one, one) = round.step(state);
-            let (after_two, two) = round.step(after_one);
-            passes = one & two;
-            (state, done) = (after_two, done + 2);
-        }
-        if passes != 0 && done < probes {
-            (_, passes) = round.step(state);
-        }
-        if passes != 0 {
+        let mut state = round.start(hash);
+        let mut pass = |probes| {
+            let mut all = 1;
+            for _ in 0..probes {
+                let (next, passes) = round.step(state);
+                (state, all) = (next, all & passes);
+            }
+            all != 0
+        };
+        if (0..probes / 2).all(|_| pass(2)) && pass(probes % 2) {
             return true;
         }
     }

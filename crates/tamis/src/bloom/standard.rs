@@ -183,18 +183,21 @@ impl Bloom {
 /// where.
 #[derive(Clone, Copy)]
 pub(crate) struct View<'a> {
-    words: &'a [u64],
+    words: Table<'a, u64>,
     k: u32,
     /// What hashes are mixed with before the first probe, if they are.
     salt: Option<u64>,
 }
 
 impl<'a> View<'a> {
-    /// Of at least one word, as every filter has.
+    /// An array without words is one without ones.
     #[inline(always)]
     pub(crate) fn new(words: &'a [u64], k: u32) -> View<'a> {
-        let salt = None;
-        View { words, k, salt }
+        View {
+            words: Table::or(words, &[0]),
+            k,
+            salt: None,
+        }
     }
 
     /// The same array for hashes that are mixed first.
@@ -210,7 +213,7 @@ impl<'a> View<'a> {
 impl Round for View<'_> {
     #[inline(always)]
     fn bytes(self) -> usize {
-        size_of_val(self.words)
+        size_of_val(self.words.items())
     }
 
     #[inline(always)]
@@ -228,7 +231,7 @@ impl Round for View<'_> {
 
     #[inline(always)]
     fn place<const MANY: bool>(self, state: u64) -> (u64, u64) {
-        let words = self.words.len() as u64;
+        let words = self.words.items().len() as u64;
         let bit = if MANY {
             let (word, rest) = spread::<MANY>(state, words);
             word << 6 | rest >> 58
@@ -240,25 +243,19 @@ impl Round for View<'_> {
 
     #[inline(always)]
     fn prefetch(self, place: u64) {
-        simd::prefetch(self.words, (place / 64) as usize);
+        simd::prefetch(self.words.items(), (place / 64) as usize);
     }
 
     #[inline(always)]
     fn test(self, place: u64) -> u64 {
-        self.words[(place / 64) as usize] >> (place % 64) & 1
+        self.words.items()[(place / 64) as usize] >> (place % 64) & 1
     }
 
     /// Without a check of the place, which arithmetic keeps inside.
     #[inline(always)]
     fn step(self, state: u64) -> (u64, u64) {
-        let passes = match Table::new(self.words) {
-            Some(table) => {
-                let (word, _, rest) = table.at(state);
-                word >> (rest >> 58) & 1
-            }
-            None => 0,
-        };
-        (remix(state), passes)
+        let (word, _, rest) = self.words.at(state);
+        (remix(state), word >> (rest >> 58) & 1)
     }
 }
 

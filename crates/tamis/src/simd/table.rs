@@ -39,6 +39,12 @@ impl<'a, T> Table<'a, T> {
         (!items.is_empty()).then_some(Table(items))
     }
 
+    /// The items, or this one if there are none.
+    #[inline(always)]
+    pub(crate) fn or(items: &'a [T], one: &'a [T; 1]) -> Table<'a, T> {
+        Table::new(items).unwrap_or(Table(one))
+    }
+
     #[inline(always)]
     pub(crate) fn items(self) -> &'a [T] {
         self.0
