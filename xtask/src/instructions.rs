@@ -22,8 +22,7 @@ const HEAD: &str = "\
 How many instructions the processor executes for one call of each kind: lookups of an absent key and of a member by single
 calls, lookups of either in a batch (per key), an insertion, and a removal. The filters hold 20 000 keys at 1 %; insertions
 are those of the second half of the keys. `cargo xtask instructions` counts them with valgrind's callgrind, which offers
-AVX2 and no AVX-512. The loop around the calls is taken off. Kinds that `bench/src/ours.rs` does not list by type are
-called dynamically, for a few instructions more.
+AVX2 and no AVX-512. The loop around the calls is taken off.
 
 Fewer instructions are not always faster: out of cache, lines that are read decide (`cargo run --release -p tamis-bench`).
 

@@ -103,7 +103,7 @@ const MOST_CAP: u32 = 512;
 
 impl Balanced {
     /// The blocks, eight words each.
-    #[inline(always)]
+    #[inline]
     pub fn blocks(&self) -> &[[u64; WORDS]] {
         self.words.as_chunks().0
     }
@@ -124,7 +124,7 @@ impl Balanced {
     }
 
     /// Whether the bits of a hash are set in its block.
-    #[inline(always)]
+    #[inline]
     fn is_set(&self, hash: u64, block: usize) -> bool {
         let block = &self.blocks()[block];
         let both = |all, (word, bit): (usize, u32)| all & block[word] >> bit;
@@ -132,7 +132,7 @@ impl Balanced {
     }
 
     /// Whether keys of a block are in the list.
-    #[inline(always)]
+    #[inline]
     fn overflows(&self, block: usize) -> bool {
         self.counts.get(block as u64) > u64::from(self.cap)
     }
@@ -243,7 +243,7 @@ impl List {
 }
 
 impl Filter for Balanced {
-    #[inline(always)]
+    #[inline]
     fn contains(&self, hash: u64) -> bool {
         let block = self.place(hash);
         self.is_set(hash, block) || self.overflows(block) && self.list.contains(hash)
@@ -269,7 +269,7 @@ impl Filter for Balanced {
         fill + (1.0 - fill) * floor(self.len as f64 / blocks.len() as f64).min(1.0)
     }
 
-    #[inline(always)]
+    #[inline]
     fn prefetch(&self, hash: u64) {
         let block = self.place(hash);
         simd::prefetch(self.blocks(), block);

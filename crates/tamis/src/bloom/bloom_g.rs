@@ -159,7 +159,7 @@ impl BloomG {
     }
 
     /// The words of a hash.
-    #[inline(always)]
+    #[inline]
     fn words_of(&self, hash: u64) -> impl Iterator<Item = usize> + use<> {
         let (mut x, words) = (hash, self.words);
         (0..self.g).map(move |_| {
@@ -172,7 +172,7 @@ impl BloomG {
 
     /// The words of a hash, and the bits that are its in each, for words of `U` times 64 bits:
     /// this filter's geometry.
-    #[inline(always)]
+    #[inline]
     fn places<const U: usize>(
         &self,
         hash: u64,
@@ -185,7 +185,7 @@ impl BloomG {
         })
     }
 
-    #[inline(always)]
+    #[inline]
     fn holds<const U: usize>(&self, hash: u64) -> bool {
         let words = self.bits.as_chunks::<U>().0;
         self.places(hash).all(|(word, mask): (usize, [u64; U])| {
@@ -193,7 +193,7 @@ impl BloomG {
         })
     }
 
-    #[inline(always)]
+    #[inline]
     fn set<const U: usize>(&mut self, hash: u64) {
         let places = self.places::<U>(hash);
         let words = self.bits.make_mut().as_chunks_mut::<U>().0;
@@ -211,7 +211,7 @@ fn most_words(word_bits: u32) -> u64 {
 }
 
 impl Filter for BloomG {
-    #[inline(always)]
+    #[inline]
     fn contains(&self, hash: u64) -> bool {
         match self.word_bits {
             64 => self.holds::<1>(hash),
@@ -244,7 +244,7 @@ impl Filter for BloomG {
         rate * mean(least + 1).powi(longer as i32)
     }
 
-    #[inline(always)]
+    #[inline]
     fn prefetch(&self, hash: u64) {
         for word in self.words_of(hash) {
             simd::prefetch(&self.bits, word * (self.word_bits as usize / 64));
@@ -253,7 +253,7 @@ impl Filter for BloomG {
 }
 
 impl Insert for BloomG {
-    #[inline(always)]
+    #[inline]
     fn insert(&mut self, hash: u64) -> Result<(), Full> {
         match self.word_bits {
             64 => self.set::<1>(hash),

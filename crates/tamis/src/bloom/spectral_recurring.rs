@@ -110,7 +110,7 @@ impl SpectralRecurring {
     }
 
     /// Whether the least of a hash's counters comes once among them.
-    #[inline(always)]
+    #[inline]
     fn is_alone(&self, hash: u64) -> bool {
         let least = self.first.least(hash);
         self.first.of(hash).filter(|&c| c == least).count() == 1
@@ -119,13 +119,13 @@ impl SpectralRecurring {
 
 /// The hash that gives a key's places in the second array, which must not be those in the first,
 /// halved.
-#[inline(always)]
+#[inline]
 fn second(hash: u64) -> u64 {
     mix64(hash)
 }
 
 impl Filter for SpectralRecurring {
-    #[inline(always)]
+    #[inline]
     fn contains(&self, hash: u64) -> bool {
         self.first.holds(hash)
     }
@@ -142,7 +142,7 @@ impl Filter for SpectralRecurring {
         self.first.fpr()
     }
 
-    #[inline(always)]
+    #[inline]
     fn prefetch(&self, hash: u64) {
         self.first.prefetch(hash);
     }
@@ -154,7 +154,7 @@ impl Filter for SpectralRecurring {
 
 impl Insert for SpectralRecurring {
     /// Never refuses: a counter that is full stays as it is.
-    #[inline(always)]
+    #[inline]
     fn insert(&mut self, hash: u64) -> Result<(), Full> {
         self.first.add(hash);
         if self.is_alone(hash) {

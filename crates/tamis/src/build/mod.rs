@@ -1,8 +1,11 @@
 //! What builders share: cutting a set into shards, threads, deduplication, pairs for maps, and
 //! hashes kept on disk.
 
+#[cfg(any(feature = "peel", feature = "perfect", feature = "ribbon"))]
 pub(crate) mod pairs;
+#[cfg(any(feature = "coded", feature = "peel", feature = "ribbon"))]
 pub(crate) mod shards;
+#[cfg(feature = "peel")]
 pub(crate) mod source;
 #[cfg(feature = "peel")]
 pub(crate) mod spill;

@@ -142,7 +142,7 @@ impl DLeft {
     }
 
     /// Bucket in the first subtable, and remainder: the fingerprint of a hash.
-    #[inline(always)]
+    #[inline]
     fn fingerprint(&self, hash: u64) -> (u64, u64) {
         let bits = self.remainder_bits();
         let (f, _) = fastrange(hash, self.buckets << bits);
@@ -150,7 +150,7 @@ impl DLeft {
     }
 
     /// How far each subtable moves the bucket of a remainder.
-    #[inline(always)]
+    #[inline]
     fn offsets(&self, remainder: u64) -> impl Iterator<Item = u64> {
         let others = positions(mix64(!remainder), self.buckets, TABLES as u32 - 1);
         std::iter::once(0).chain(others)
@@ -158,7 +158,7 @@ impl DLeft {
 
     /// The buckets of a fingerprint, counted through all subtables: this filter's geometry, with
     /// [`home`](Self::home).
-    #[inline(always)]
+    #[inline]
     fn places(&self, bucket: u64, remainder: u64) -> [u64; TABLES as usize] {
         let mut places = [0; TABLES as usize];
         for ((table, offset), place) in (0..).zip(self.offsets(remainder)).zip(&mut places) {
@@ -187,7 +187,7 @@ impl DLeft {
     /// all bits of x above the counter are 0 and the counter is not. Adding all ones below the
     /// top bit of a cell carries into the top bit unless the bits below it were 0, and never into
     /// the next cell.
-    #[inline(always)]
+    #[inline]
     fn matches(&self, place: u64, remainder: u64) -> bool {
         let (ones, width) = (self.ones, self.cells.width());
         let lanes = u64::from(ones.count_ones());
@@ -319,7 +319,7 @@ fn most_buckets(bits: u32) -> u64 {
 }
 
 impl Filter for DLeft {
-    #[inline(always)]
+    #[inline]
     fn contains(&self, hash: u64) -> bool {
         let (bucket, remainder) = self.fingerprint(hash);
         let places = self.places(bucket, remainder);
@@ -342,7 +342,7 @@ impl Filter for DLeft {
         self.distinct() as f64 / (self.buckets as f64 * 2f64.powi(self.remainder_bits() as i32))
     }
 
-    #[inline(always)]
+    #[inline]
     fn prefetch(&self, hash: u64) {
         let (bucket, remainder) = self.fingerprint(hash);
         for place in self.places(bucket, remainder) {

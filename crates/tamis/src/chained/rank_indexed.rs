@@ -118,31 +118,31 @@ struct Shape {
 
 impl Shape {
     /// Words of a bank before its marks: the index and the ends.
-    #[inline(always)]
+    #[inline]
     fn marks_at(self) -> usize {
         (self.buckets + self.buckets.div_ceil(4)) as usize
     }
 
     /// Words of a bank before its items.
-    #[inline(always)]
+    #[inline]
     fn items_at(self) -> usize {
         self.marks_at() + self.slots.div_ceil(64) as usize
     }
 
     /// Words of a bank.
-    #[inline(always)]
+    #[inline]
     fn words(self) -> usize {
         self.items_at() + (self.slots * u64::from(self.bits)).div_ceil(64) as usize
     }
 
     /// The slot after the last of a bucket.
-    #[inline(always)]
+    #[inline]
     fn end(self, bank: &[u64], bucket: u64) -> u64 {
         bank[(self.buckets + bucket / 4) as usize] >> (bucket % 4 * 16) & 0xffff
     }
 
     /// The slots of a bucket.
-    #[inline(always)]
+    #[inline]
     fn slots_of(self, bank: &[u64], bucket: u64) -> std::ops::Range<u64> {
         let start = match bucket {
             0 => 0,
@@ -152,20 +152,20 @@ impl Shape {
     }
 
     /// The first level of a bucket, as a chain sees it.
-    #[inline(always)]
+    #[inline]
     fn first(self, bank: &[u64], bucket: u64, chain: u64) -> Level {
         let start = self.slots_of(bank, bucket).start;
         Level::of(bank[bucket as usize], start, chain as u32)
     }
 
     /// The level after one, as the same chain sees it.
-    #[inline(always)]
+    #[inline]
     fn next(self, bank: &[u64], level: Level) -> Level {
         let marks = read(&bank[self.marks_at()..], level.start, level.len);
         Level::of(marks, level.start + u64::from(level.len), level.rank)
     }
 
-    #[inline(always)]
+    #[inline]
     fn item(self, bank: &[u64], slot: u64) -> u64 {
         read(
             &bank[self.items_at()..],
@@ -175,7 +175,7 @@ impl Shape {
     }
 
     /// The levels in which a chain has items.
-    #[inline(always)]
+    #[inline]
     fn levels(self, bank: &[u64], bucket: u64, chain: u64) -> impl Iterator<Item = Level> {
         let first = self.first(bank, bucket, chain);
         std::iter::successors(Some(first), move |&level| Some(self.next(bank, level)))
@@ -183,7 +183,7 @@ impl Shape {
     }
 
     /// The items of a chain.
-    #[inline(always)]
+    #[inline]
     fn items(self, bank: &[u64], bucket: u64, chain: u64) -> impl Iterator<Item = u64> {
         let levels = self.levels(bank, bucket, chain);
         levels.map(move |level| self.item(bank, level.slot()))
@@ -309,7 +309,7 @@ struct Level {
 
 impl Level {
     /// The level that bits of the level before say of, as the chain with the given bit sees it.
-    #[inline(always)]
+    #[inline]
     fn of(bits: u64, start: u64, bit: u32) -> Level {
         Level {
             start,
@@ -320,14 +320,14 @@ impl Level {
     }
 
     /// The slot of the chain's item, or where it would go.
-    #[inline(always)]
+    #[inline]
     fn slot(self) -> u64 {
         self.start + u64::from(self.rank)
     }
 }
 
 /// Up to 64 bits of an array.
-#[inline(always)]
+#[inline]
 fn read(words: &[u64], at: u64, bits: u32) -> u64 {
     let (word, shift) = ((at / 64) as usize, (at % 64) as u32);
     let low = words.get(word).copied().unwrap_or(0) >> shift;
@@ -393,7 +393,7 @@ impl RankIndexed {
     }
 
     /// Bank, bucket, chain and fingerprint of a hash: this filter's geometry.
-    #[inline(always)]
+    #[inline]
     fn place(&self, hash: u64) -> (u64, u64, u64, u64) {
         let (chain, rest) = fastrange(hash, self.chains());
         let bucket = chain / CHAINS;
@@ -401,7 +401,7 @@ impl RankIndexed {
         (bank, bucket, chain % CHAINS, rest >> (64 - self.shape.bits))
     }
 
-    #[inline(always)]
+    #[inline]
     fn bank(&self, bank: u64) -> &[u64] {
         let words = self.shape.words();
         &self.words[bank as usize * words..][..words]
@@ -539,7 +539,7 @@ pub(crate) fn chains_for(keys: u64) -> u64 {
 /// Chain and fingerprint of a hash as one number, the chain above the fingerprint's bits: all
 /// that a filter of so many chains keeps of a key. It is below `chains · 2^bits`, and the hash's
 /// leading part: larger hashes have no smaller one.
-#[inline(always)]
+#[inline]
 pub(crate) fn whole_fingerprint(hash: u64, chains: u64, bits: u32) -> u64 {
     let (chain, rest) = fastrange(hash, chains);
     chain << bits | rest >> (64 - bits)
@@ -552,7 +552,7 @@ pub(crate) fn most_chains(bits: u32) -> u64 {
 }
 
 impl Filter for RankIndexed {
-    #[inline(always)]
+    #[inline]
     fn contains(&self, hash: u64) -> bool {
         let (bank, bucket, chain, item) = self.place(hash);
         let (bank, shape) = (self.bank(bank), self.shape);
@@ -584,7 +584,7 @@ impl Filter for RankIndexed {
 
     /// Where the bucket begins is known only from its bank; this prefetches where it would begin
     /// if the bank were filled evenly.
-    #[inline(always)]
+    #[inline]
     fn prefetch(&self, hash: u64) {
         let (bank, bucket, ..) = self.place(hash);
         let (words, shape) = (self.bank(bank), self.shape);

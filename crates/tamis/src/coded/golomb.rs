@@ -168,7 +168,7 @@ impl Shape {
     }
 
     /// The value of a hash: this filter's geometry.
-    #[inline(always)]
+    #[inline]
     fn value(&self, hash: u64) -> u64 {
         fastrange(mixed(hash), self.range).0
     }
@@ -190,7 +190,7 @@ impl Index {
         ((u128::from(bits) << 32) / u128::from(chunks.max(1))) as u64
     }
 
-    #[inline(always)]
+    #[inline]
     fn line(slope: u64, chunk: u64) -> u64 {
         ((u128::from(slope) * u128::from(chunk)) >> 32) as u64
     }
@@ -217,7 +217,7 @@ impl Index {
     }
 
     /// Where the code of a chunk starts.
-    #[inline(always)]
+    #[inline]
     fn offset(&self, chunk: u64) -> u64 {
         let line = Index::line(self.slope, chunk).wrapping_add(self.least);
         line.wrapping_add(self.offsets.get(chunk))
@@ -247,7 +247,7 @@ impl Golomb {
     }
 
     /// The values in one chunk.
-    #[inline(always)]
+    #[inline]
     fn in_chunk(&self, chunk: u64) -> Codes<'_> {
         let range = self.index.offset(chunk)..self.index.offset(chunk + 1);
         let start = chunk << self.shape.shift;
@@ -362,7 +362,7 @@ struct Codes<'a> {
 }
 
 impl<'a> Codes<'a> {
-    #[inline(always)]
+    #[inline]
     fn new(code: &'a Packed, rice: u32, range: std::ops::Range<u64>, next: u64) -> Codes<'a> {
         Codes {
             code,
@@ -377,7 +377,7 @@ impl<'a> Codes<'a> {
 
     /// The next gap. There must be bits left for one: then a zero is ahead, be it one of the
     /// spare ones, and no read goes past the array.
-    #[inline(always)]
+    #[inline]
     fn gap(&mut self) -> u64 {
         while self.zeros == 0 {
             self.base += u64::from(WINDOW);
@@ -395,7 +395,7 @@ impl<'a> Codes<'a> {
 impl Iterator for Codes<'_> {
     type Item = u64;
 
-    #[inline(always)]
+    #[inline]
     fn next(&mut self) -> Option<u64> {
         if self.at >= self.end {
             return None;
@@ -409,7 +409,7 @@ impl Iterator for Codes<'_> {
 }
 
 impl Filter for Golomb {
-    #[inline(always)]
+    #[inline]
     fn contains(&self, hash: u64) -> bool {
         if self.values == 0 {
             return false;
@@ -434,7 +434,7 @@ impl Filter for Golomb {
         self.values as f64 / self.shape.range as f64
     }
 
-    #[inline(always)]
+    #[inline]
     fn prefetch(&self, hash: u64) {
         if self.values == 0 {
             return;

@@ -134,7 +134,7 @@ impl HashCompaction {
     }
 
     /// First slot, step and signature of a hash: this filter's geometry.
-    #[inline(always)]
+    #[inline]
     fn place(&self, hash: u64) -> (u64, u64, u64) {
         let (slot, rest) = fastrange(hash, self.slots);
         let (signature, _) = fastrange(rest, low_mask(self.signature_bits()));
@@ -143,7 +143,7 @@ impl HashCompaction {
     }
 
     /// The slot after another on a way.
-    #[inline(always)]
+    #[inline]
     fn after(&self, slot: u64, step: u64) -> u64 {
         let next = slot + step;
         if next < self.slots {
@@ -153,7 +153,7 @@ impl HashCompaction {
         }
     }
 
-    #[inline(always)]
+    #[inline]
     fn follow(&self, hash: u64) -> Way {
         let (mut slot, step, signature) = self.place(hash);
         for _ in 0..MOST_PROBES {
@@ -212,7 +212,7 @@ fn most_used(slots: u64) -> u64 {
 }
 
 impl Filter for HashCompaction {
-    #[inline(always)]
+    #[inline]
     fn contains(&self, hash: u64) -> bool {
         matches!(self.follow(hash), Way::Found)
     }
@@ -233,7 +233,7 @@ impl Filter for HashCompaction {
         math::double_hashing_fpr(self.used, self.slots, self.signature_bits())
     }
 
-    #[inline(always)]
+    #[inline]
     fn prefetch(&self, hash: u64) {
         let (slot, step, _) = self.place(hash);
         // Four of five ways go on to a second slot.

@@ -165,7 +165,7 @@ fn widths(fpr: f64, number: usize) -> Option<(u32, u32)> {
 
 /// The hash that the filter of a run has for a whole fingerprint. Runs have their own, so that
 /// what one takes for a member is no likelier to fool the next.
-#[inline(always)]
+#[inline]
 fn salted(whole: u64, number: u64) -> u64 {
     mix64(whole.wrapping_add(number.wrapping_mul(0x9E37_79B9_7F4A_7C15)))
 }
@@ -187,7 +187,7 @@ impl Run {
     }
 
     /// The hash as this run sees it: this filter's geometry.
-    #[inline(always)]
+    #[inline]
     fn hash(&self, hash: u64) -> u64 {
         salted(whole_fingerprint(hash, self.chains, self.bits), self.number)
     }
@@ -241,7 +241,7 @@ impl Compacting {
 }
 
 impl Filter for Compacting {
-    #[inline(always)]
+    #[inline]
     fn contains(&self, hash: u64) -> bool {
         self.active.contains(hash)
             || self
@@ -265,7 +265,7 @@ impl Filter for Compacting {
         math::any(active.chain(self.runs.iter().map(Run::fpr)))
     }
 
-    #[inline(always)]
+    #[inline]
     fn prefetch(&self, hash: u64) {
         self.active.prefetch(hash);
         for run in &self.runs {

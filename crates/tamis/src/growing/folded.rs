@@ -186,7 +186,7 @@ impl Level {
 }
 
 /// The word and the shift of each bucket of a hash in a level: this filter's geometry.
-#[inline(always)]
+#[inline]
 fn probes(hash: u64, buckets: u64, k: u32) -> impl Iterator<Item = (usize, u32)> {
     positions(hash, buckets, k).map(|i| ((i / PER_WORD) as usize, 2 * (i % PER_WORD) as u32))
 }
@@ -203,7 +203,7 @@ impl Folded {
     }
 
     /// Looks a hash up, and calls `probed` for every bucket that is read.
-    #[inline(always)]
+    #[inline]
     fn search(&self, hash: u64, mut probed: impl FnMut()) -> bool {
         self.levels.iter().rev().any(|level| {
             let words = &*level.words;
@@ -245,7 +245,7 @@ impl Folded {
 }
 
 impl Filter for Folded {
-    #[inline(always)]
+    #[inline]
     fn contains(&self, hash: u64) -> bool {
         self.search(hash, || ())
     }
@@ -272,7 +272,7 @@ impl Filter for Folded {
     }
 
     /// Every line in the newest level; of the others the first.
-    #[inline(always)]
+    #[inline]
     fn prefetch(&self, hash: u64) {
         let last = self.levels.len() - 1;
         for (i, level) in self.levels.iter().enumerate() {

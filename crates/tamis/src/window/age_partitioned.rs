@@ -160,7 +160,7 @@ impl AgePartitioned {
 
     /// The k places of a hash, in slices of any number: with [`is_set`](Self::is_set) this
     /// filter's geometry.
-    #[inline(always)]
+    #[inline]
     fn places(&self, hash: u64) -> [u64; MOST_K] {
         let mut places = [0; MOST_K];
         let bits = self.slice as u64 * 64;
@@ -170,18 +170,18 @@ impl AgePartitioned {
         places
     }
 
-    #[inline(always)]
+    #[inline]
     fn word(&self, cursor: Cursor, places: &[u64; MOST_K]) -> usize {
         cursor.slice * self.slice + (places[cursor.place] / 64) as usize
     }
 
-    #[inline(always)]
+    #[inline]
     fn is_set(&self, cursor: Cursor, places: &[u64; MOST_K]) -> bool {
         self.words[self.word(cursor, places)] >> (places[cursor.place] % 64) & 1 == 1
     }
 
     /// The slice that is so many shifts old, of at most `k + l`.
-    #[inline(always)]
+    #[inline]
     fn cursor(&self, age: usize) -> Cursor {
         let born = self.shifts + self.k * self.slices() - age;
         Cursor {
@@ -191,7 +191,7 @@ impl AgePartitioned {
     }
 
     /// The next older slice.
-    #[inline(always)]
+    #[inline]
     fn older(&self, at: Cursor) -> Cursor {
         let before = |i: usize, n: usize| if i == 0 { n - 1 } else { i - 1 };
         Cursor {
@@ -201,7 +201,7 @@ impl AgePartitioned {
     }
 
     /// The slice that is k younger, which uses the same place.
-    #[inline(always)]
+    #[inline]
     fn younger_by_k(&self, at: Cursor) -> Cursor {
         let slice = at.slice + self.k;
         let wrapped = if slice >= self.slices() {
@@ -245,7 +245,7 @@ impl AgePartitioned {
 }
 
 impl Filter for AgePartitioned {
-    #[inline(always)]
+    #[inline]
     fn contains(&self, hash: u64) -> bool {
         let places = self.places(hash);
         let mut cursor = self.cursor(self.l);
@@ -286,7 +286,7 @@ impl Filter for AgePartitioned {
     }
 
     /// Prefetches the slices with which a lookup begins its runs.
-    #[inline(always)]
+    #[inline]
     fn prefetch(&self, hash: u64) {
         let places = self.places(hash);
         let mut cursor = self.cursor(self.l);

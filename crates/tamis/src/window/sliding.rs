@@ -253,7 +253,7 @@ impl Sliding {
     }
 
     /// The slices that have all bits of a hash.
-    #[inline(always)]
+    #[inline]
     fn slices(&self, hash: u64) -> u64 {
         let mut found = low_mask(self.fields.width());
         for place in positions(hash, self.places, self.k) {
@@ -270,13 +270,13 @@ impl Sliding {
     }
 
     /// Whether the newest slice's bits in a block are of its own generation.
-    #[inline(always)]
+    #[inline]
     fn is_swept(&self, block: u64) -> bool {
         (self.swept[(block / 64) as usize] >> (block % 64) ^ self.state[RING]) & 1 == 0
     }
 
     /// Clears the newest slice in a block, unless that was done.
-    #[inline(always)]
+    #[inline]
     fn sweep(&mut self, block: u64) {
         if !self.is_swept(block) {
             self.fields.keep_in_block(block, !self.newest);
@@ -348,7 +348,7 @@ impl Sliding {
 }
 
 impl Filter for Sliding {
-    #[inline(always)]
+    #[inline]
     fn contains(&self, hash: u64) -> bool {
         self.slices(hash) != 0
     }
@@ -371,7 +371,7 @@ impl Filter for Sliding {
         math::shared_places_fpr(&mut fields, self.k)
     }
 
-    #[inline(always)]
+    #[inline]
     fn prefetch(&self, hash: u64) {
         for place in positions(hash, self.places, self.k) {
             self.fields.prefetch(place);
