@@ -283,27 +283,31 @@ impl<R: Round> Passes for R {
     }
 }
 
-/// Looks up one hash. Two places are tested before each branch: it is mispredicted one time of
-/// four then, and not of two.
+/// Looks up one hash.
 #[inline(always)]
 pub(crate) fn sift<P: Passes>(view: P, hash: u64) -> bool {
     for number in 0..view.rounds() {
         let round = view.round(number);
-        let probes = round.probes();
-        let mut state = round.start(hash);
-        let mut pass = |probes| {
-            let mut all = 1;
-            for _ in 0..probes {
-                let (next, passes) = round.step(state);
-                (state, all) = (next, all & passes);
-            }
-            all != 0
-        };
-        if (0..probes / 2).all(|_| pass(2)) && pass(probes % 2) {
+        if goes_through(round, round.start(hash), round.probes()) {
             return true;
         }
     }
     false
+}
+
+/// Whether so many more probes let a hash through, one after the other. Two places are tested
+/// before each branch: it is mispredicted one time of four then, and not of two.
+#[inline(always)]
+fn goes_through<R: Round>(round: R, mut state: u64, mut probes: usize) -> bool {
+    while probes >= 2 {
+        let (after_one, one) = round.step(state);
+        let (after_two, two) = round.step(after_one);
+        if one & two == 0 {
+            return false;
+        }
+        (state, probes) = (after_two, probes - 2);
+    }
+    probes == 0 || round.step(state).1 != 0
 }
 
 /// Hashes that go through the passes together: enough that the last passes still have several,
@@ -405,6 +409,7 @@ fn sift_all<R: Round>(round: R, list: &mut List, places: &mut [[u64; TOGETHER]; 
     let (all, mut done) = (round.probes(), 0);
     let mut probes = if is_near { all.min(2) } else { all.min(1) };
     while probes > 0 {
+        let before = list.len;
         let places = &mut places[..probes];
         for places in &mut *places {
             list.place(round, places);
@@ -424,6 +429,10 @@ fn sift_all<R: Round>(round: R, list: &mut List, places: &mut [[u64; TOGETHER]; 
             _ => unreachable!("a pass has one to {PROBES} probes"),
         }
         done += probes;
+        // Nearly all go on, so they are members, and a branch is foreseen.
+        if is_near && 16 * list.len > 15 * before {
+            return list.finish(round, all - done);
+        }
         probes = done.min(all - done).min(PROBES);
     }
 }
@@ -481,6 +490,17 @@ impl List {
             self.states[kept] = self.states[i];
             self.indices[kept] = self.indices[i];
             kept += passes as usize;
+        }
+        self.len = kept;
+    }
+
+    /// Keeps the hashes that so many more probes let through, one after the other.
+    #[inline(always)]
+    fn finish<R: Round>(&mut self, round: R, probes: usize) {
+        let mut kept = 0;
+        for i in 0..self.len.min(TOGETHER) {
+            self.indices[kept] = self.indices[i];
+            kept += usize::from(goes_through(round, self.states[i], probes));
         }
         self.len = kept;
     }

@@ -211,8 +211,9 @@ impl Round for Most {
 #[test]
 fn a_hash_is_present_if_a_round_lets_it_through_all_its_probes() {
     let hashes: Vec<u64> = (0..1000).map(|i| mix64(i) >> 8).collect();
-    // Half of the hashes go through each probe, or most.
-    for (n, bytes) in [(2, FAR - 1), (2, FAR), (16, FAR - 1), (16, FAR)] {
+    // Half of the hashes go through each probe, or most, or nearly all.
+    let shares = [2, 16, 64].into_iter();
+    for (n, bytes) in shares.flat_map(|n| [(n, FAR - 1), (n, FAR)]) {
         for (rounds, probes) in [1, 2, 3]
             .into_iter()
             .flat_map(|r| (1..=20).map(move |p| (r, p)))

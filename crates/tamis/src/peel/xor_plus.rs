@@ -148,9 +148,30 @@ impl<F: Fingerprint> XorPlus<F> {
         })
     }
 
+    #[inline(always)]
+    fn reader(&self) -> Reader<'_, F> {
+        Reader {
+            plain: &self.plain,
+            groups: &self.groups,
+            kept: &self.kept,
+            blocks: self.blocks,
+        }
+    }
+}
+
+/// The filter, for looking up.
+#[derive(Clone, Copy)]
+struct Reader<'a, F: Fingerprint> {
+    plain: &'a [F],
+    groups: &'a [u64],
+    kept: &'a [F],
+    blocks: Blocks,
+}
+
+impl<F: Fingerprint> Reader<'_, F> {
     /// A slot of block 2.
     #[inline(always)]
-    fn last(&self, slot: u64) -> F {
+    fn last(self, slot: u64) -> F {
         let (start, bit) = bit_of(slot);
         let mut group = [0; GROUP];
         group.copy_from_slice(&self.groups[start..start + GROUP]);
@@ -166,10 +187,32 @@ impl<F: Fingerprint> XorPlus<F> {
         }
         self.kept[select_unpredictable(in_use, rank as usize + 1, 0)]
     }
+}
 
-    /// Whether the slots of a hash, which is salted, combine to its fingerprint.
+impl<F: Fingerprint> Ring for Reader<'_, F> {
+    type Place = ([u32; 3], u64);
+    type Answer = bool;
+
     #[inline(always)]
-    fn holds(&self, ([a, b, c], hash): ([u32; 3], u64)) -> bool {
+    fn bytes(self) -> usize {
+        size_of_val(self.plain) + size_of_val(self.groups) + size_of_val(self.kept)
+    }
+
+    #[inline(always)]
+    fn place(self, hash: u64) -> ([u32; 3], u64) {
+        self.blocks.places(hash)
+    }
+
+    #[inline(always)]
+    fn prefetch(self, ([a, b, c], _): ([u32; 3], u64)) {
+        simd::prefetch(self.plain, a as usize);
+        simd::prefetch(self.plain, b as usize);
+        let (start, _) = bit_of(u64::from(c) - 2 * self.blocks.length);
+        simd::prefetch(self.groups, start);
+    }
+
+    #[inline(always)]
+    fn probe<B: Bits>(self, _: B, ([a, b, c], hash): ([u32; 3], u64)) -> bool {
         if self.plain.is_empty() {
             return false;
         }
@@ -179,45 +222,14 @@ impl<F: Fingerprint> XorPlus<F> {
     }
 }
 
-/// The filter, for looking up.
-#[derive(Clone, Copy)]
-struct Reader<'a, F: Fingerprint>(&'a XorPlus<F>);
-
-impl<F: Fingerprint> Ring for Reader<'_, F> {
-    type Place = ([u32; 3], u64);
-    type Answer = bool;
-
-    #[inline(always)]
-    fn bytes(self) -> usize {
-        self.0.size_in_bytes()
-    }
-
-    #[inline(always)]
-    fn place(self, hash: u64) -> ([u32; 3], u64) {
-        self.0.blocks.places(hash)
-    }
-
-    #[inline(always)]
-    fn prefetch(self, ([a, b, c], _): ([u32; 3], u64)) {
-        simd::prefetch(&self.0.plain, a as usize);
-        simd::prefetch(&self.0.plain, b as usize);
-        let (start, _) = bit_of(u64::from(c) - 2 * self.0.blocks.length);
-        simd::prefetch(&self.0.groups, start);
-    }
-
-    #[inline(always)]
-    fn probe<B: Bits>(self, _: B, place: ([u32; 3], u64)) -> bool {
-        self.0.holds(place)
-    }
-}
-
 /// Only at the best level is counting ones an instruction.
 impl<F: Fingerprint> Leveled for XorPlus<F> {
     type Answer = bool;
 
     #[inline(always)]
-    fn look_up<B: Bits>(&self, _: B, hash: u64) -> bool {
-        self.holds(self.blocks.places(hash))
+    fn look_up<B: Bits>(&self, bits: B, hash: u64) -> bool {
+        let reader = self.reader();
+        reader.probe(bits, reader.place(hash))
     }
 }
 
@@ -228,7 +240,7 @@ impl<F: Fingerprint> Filter for XorPlus<F> {
     }
 
     fn contains_batch(&self, hashes: &[u64], out: &mut [bool]) {
-        lookup::ring(Some(Reader(self)), hashes, out);
+        lookup::ring(Some(self.reader()), hashes, out);
     }
 
     /// The number of distinct keys.
@@ -250,7 +262,7 @@ impl<F: Fingerprint> Filter for XorPlus<F> {
 
     #[inline(always)]
     fn prefetch(&self, hash: u64) {
-        Reader(self).prefetch(self.blocks.places(hash));
+        self.reader().prefetch(self.blocks.places(hash));
     }
 }
 
@@ -366,7 +378,11 @@ mod tests {
             let length = blocks.length;
             for slot in 0..length {
                 let expected = slots[(2 * length + slot) as usize];
-                assert_eq!(filter.last(slot), expected, "{n} keys, slot {slot}");
+                assert_eq!(
+                    filter.reader().last(slot),
+                    expected,
+                    "{n} keys, slot {slot}"
+                );
             }
             assert_eq!(*filter.plain, slots[..2 * length as usize]);
         }

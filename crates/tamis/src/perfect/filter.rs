@@ -345,6 +345,12 @@ impl Round for Reader<'_> {
         let entry = self.entries.word(place & low_mask(32)) & self.mask;
         u64::from(entry == place >> 32)
     }
+
+    #[inline(always)]
+    fn step(self, salted: u64) -> (u64, u64) {
+        let number = self.function.number(salted);
+        (salted, u64::from(self.agrees(number, salted)))
+    }
 }
 
 impl Keyed<Perfect> {

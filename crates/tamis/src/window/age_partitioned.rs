@@ -304,6 +304,14 @@ impl Insert for AgePartitioned {
         self.put(hash);
         Ok(())
     }
+
+    /// Nothing waits for what an insertion writes, so nothing is prefetched.
+    fn insert_batch(&mut self, hashes: &[u64]) -> Result<(), Full> {
+        for &hash in hashes {
+            self.put(hash);
+        }
+        Ok(())
+    }
 }
 
 impl Kind for AgePartitioned {
