@@ -17,7 +17,11 @@ use crate::option::Opt;
 pub struct Param {
     /// Its name in configurations.
     pub name: &'static str,
-    /// What it sets, which values it takes, and its default, in one line.
+    /// The values it takes.
+    pub values: &'static str,
+    /// What it is where a configuration does not say.
+    pub default: &'static str,
+    /// What it changes, in one line.
     pub about: &'static str,
 }
 

@@ -93,6 +93,7 @@ macro_rules! kinds {
                 const INFO: &'static KindInfo = &KindInfo::new::<crate::$family::$type>(
                     $id,
                     stringify!($name),
+                    stringify!($type),
                     concat!(stringify!($family), "/", stringify!($file), ".rs"),
                     Tier::$tier,
                 )$(.$can::<crate::$family::$type>($($copies)?))*;
@@ -189,6 +190,8 @@ pub struct KindInfo {
     pub id: u16,
     /// The name in configurations, in the program and in the documentation.
     pub name: &'static str,
+    /// The name of its type in this crate.
+    pub type_name: &'static str,
     /// The version of the kind's own layout in files.
     pub version: u16,
     /// What it is good for, in one line.
@@ -234,12 +237,14 @@ impl KindInfo {
     const fn new<F: Kind>(
         id: u16,
         name: &'static str,
+        type_name: &'static str,
         source: &'static str,
         tier: Tier,
     ) -> KindInfo {
         KindInfo {
             id,
             name,
+            type_name,
             version: F::VERSION,
             about: F::ABOUT,
             source,

@@ -29,14 +29,68 @@
 //! | to unite filters, or to estimate the size of a set | [`Bloom`] |
 //! | the keys of the last minutes, or of the last million insertions | [`Sliding`] |
 //!
-//! These are the [`Core`](Tier::Core): what to choose today. The other kinds are of the
-//! literature, to compare with and to read; `tamis kinds --all` and [`KINDS`] list them. Beside
-//! the kinds there are types for one purpose: [`AtomicSplitBlock`] and [`AtomicBloom`] are filled
-//! by many threads at once, an [`Iblt`] finds the differences of two sets, a [`Retrieval`] is
-//! asked for members only, and [`Bip158`] has the filters of Bitcoin blocks.
+//! Beside the [kinds](#kinds) there are types for one purpose: [`AtomicSplitBlock`] and
+//! [`AtomicBloom`] are filled by many threads at once, an [`Iblt`] finds the differences of two
+//! sets, a [`Retrieval`] maps keys that are known to be members, and [`Bip158`] has the filters of
+//! Bitcoin blocks.
 //!
 //! [`advise`] ranks the kinds for what you need, with sizes and reasons, and warns where a filter
 //! is the wrong tool.
+//!
+//! # Kinds
+//!
+//! Every kind, its [family](families), and what it is good for. Its name leads to its type and
+//! the essay there: the idea, the layout, the cost, the parameters, and when to choose it.
+//!
+//! ## Core
+//!
+//! What to choose today.
+//!
+//! | kind | family | good for |
+//! |---|---|---|
+//! | [`bloom`](Bloom) | [bloom](families#bloom) | the classic: merge and estimate sizes without the keys |
+//! | [`split_block`](SplitBlock512) | [bloom](families#bloom) | the fastest to fill and to ask: one cache line, one vector test |
+//! | [`counting`](Counting) | [bloom](families#bloom) | a Bloom filter that forgets keys and counts copies, and gives the plain one of those left |
+//! | [`counting_minimal`](CountingMinimal) | [bloom](families#bloom) | how often each key came, never too low and seldom too high; keys stay |
+//! | [`tinyset`](TinySet) | [tinyset](families#tinyset) | keys arriving over time, in one cache line; smaller than Bloom and cuckoo from 2.9 % to 0.012 % |
+//! | [`tinyset_removable`](TinySetRemovable) | [tinyset](families#tinyset) | keys come and go, in one cache line; smaller than Bloom and cuckoo from 2.9 % to 0.012 % |
+//! | [`cuckoo`](Cuckoo) | [cuckoo](families#cuckoo) | remove keys and count copies; below 0.4 % smaller than Bloom |
+//! | [`scalable`](Scalable) | [growing](families#growing) | grows with its keys: for when their number is not known |
+//! | [`sliding`](Sliding) | [window](families#window) | seen lately: the last n insertions, or those of the last seconds |
+//! | [`golomb`](Golomb) | [coded](families#coded) | sets that travel: any rate, small, merged and listed without keys |
+//! | [`binary_fuse8`](BinaryFuse8) | [peel](families#peel) | a fixed set at 0.39 %, in 9 bits per key |
+//! | [`binary_fuse16`](BinaryFuse16) | [peel](families#peel) | a fixed set at 0.0015 %, in 18 bits per key |
+//! | [`bloomier`](Bloomier) | [peel](families#peel) | a fixed set at any rate, or a fixed map from keys to values of up to 64 bits |
+//! | [`perfect`](Perfect) | [perfect](families#perfect) | a fixed set whose keys have numbers, and values that can be changed |
+//! | [`ribbon_bumped`](RibbonBumped) | [ribbon](families#ribbon) | the smallest from 20 000 keys on: a fixed set at any rate, 0.4 % above the lower bound at 2⁻⁸ |
+//!
+//! ## Study
+//!
+//! Of the literature: to compare with, and to read.
+//!
+//! | kind | family | good for |
+//! |---|---|---|
+//! | [`bloom_g`](BloomG) | [bloom](families#bloom) | a Bloom filter that reads g words, not k: one or two |
+//! | [`blocked`](Blocked) | [bloom](families#bloom) | the smallest Bloom filter that reads one cache line |
+//! | [`split_block_256`](SplitBlock256) | [bloom](families#bloom) | the block geometry of Parquet and Impala: half a cache line per lookup |
+//! | [`balanced`](Balanced) | [bloom](families#bloom) | a bound on the error of every block, at the price of a list of keys |
+//! | [`two_choice`](TwoChoice) | [bloom](families#bloom) | 2 % smaller than a Bloom filter at 0.1 % and below, for twice the probes |
+//! | [`variable_increment`](VariableIncrement) | [bloom](families#bloom) | keys come and go, and filters are added up, in two thirds of `counting` |
+//! | [`spectral_recurring`](SpectralRecurring) | [bloom](families#bloom) | an estimate of how often each key came, sometimes too low; keys can leave |
+//! | [`compressed`](Compressed) | [bloom](families#bloom) | a small file and much memory: for filters that travel |
+//! | [`d_left`](DLeft) | [chained](families#chained) | remove keys and count copies; an insertion never moves another key |
+//! | [`rank_indexed`](RankIndexed) | [chained](families#chained) | keys come and go, seldom; little space, and chains found by counting ones |
+//! | [`hash_compaction`](HashCompaction) | [exact](families#exact) | states seen by a search, with the probability that one was omitted |
+//! | [`folded`](Folded) | [growing](families#growing) | the fuzzy fold with its bits counted: growth in halving steps, up to a limit |
+//! | [`compacting`](Compacting) | [growing](families#growing) | grows with its keys and compacts them: smaller than a list of Bloom filters |
+//! | [`age_partitioned`](AgePartitioned) | [window](families#window) | the last n insertions, forgotten soon after |
+//! | [`binary_fuse32`](BinaryFuse32) | [peel](families#peel) | a fixed set at 2.3e-10, in 36 bits per key |
+//! | [`xor8`](Xor8) | [peel](families#peel) | a fixed set at 0.39 %, in 9.8 bits per key: the simplest |
+//! | [`xor16`](Xor16) | [peel](families#peel) | a fixed set at 0.0015 %, in 20 bits per key: the simplest |
+//! | [`xor_plus8`](XorPlus8) | [peel](families#peel) | a fixed set at 0.39 %: an xor filter without its empty slots |
+//! | [`xor_plus16`](XorPlus16) | [peel](families#peel) | a fixed set at 0.0015 %: an xor filter without its empty slots |
+//! | [`ribbon`](Ribbon) | [ribbon](families#ribbon) | a fixed set at any rate, 5 % above the lower bound |
+//! | [`ribbon_homogeneous`](RibbonHomogeneous) | [ribbon](families#ribbon) | a fixed set at any rate, 5 % above the lower bound; building never fails |
 //!
 //! # Keys or hashes
 //!
@@ -78,6 +132,7 @@ mod cuckoo;
 mod error;
 #[cfg(feature = "exact")]
 mod exact;
+pub mod families;
 mod file;
 mod filter;
 mod format;

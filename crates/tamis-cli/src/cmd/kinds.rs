@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use tamis::{KINDS, KindInfo, Tier};
+use tamis::{KINDS, KindInfo, Param, Tier};
 
 use crate::failure::Failure;
 use crate::output;
@@ -44,11 +44,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
 
 fn as_json(kind: &KindInfo) -> Value {
     let can = kind.can;
-    let params: Value = kind
-        .params
-        .iter()
-        .map(|param| json!({ "name": param.name, "about": param.about }))
-        .collect();
+    let params: Value = kind.params.iter().map(param_as_json).collect();
     json!({
         "kind": kind.name,
         "about": kind.about,
@@ -64,6 +60,15 @@ fn as_json(kind: &KindInfo) -> Value {
         "map": can.map,
         "window": can.window,
         "parameters": params,
+    })
+}
+
+fn param_as_json(param: &Param) -> Value {
+    json!({
+        "name": param.name,
+        "values": param.values,
+        "default": param.default,
+        "about": param.about,
     })
 }
 
@@ -90,7 +95,18 @@ fn table(kinds: &[&KindInfo]) -> String {
             kind.name, kind.about
         );
         for param in kind.params {
-            let _ = writeln!(text, "{:width$}    {}=  {}", "", param.name, param.about);
+            let Param {
+                name,
+                values,
+                default,
+                about,
+                ..
+            } = param;
+            let _ = writeln!(
+                text,
+                "{:width$}    {name}=  {about} ({values}; default: {default})",
+                ""
+            );
         }
     }
     text

@@ -16,6 +16,14 @@ fn the_table_says_what_the_library_says() {
         assert_eq!(listed["map"], kind.can.map);
         assert_eq!(listed["window"], kind.can.window);
         assert_eq!(listed["copies"], kind.copies);
+        let params = listed["parameters"].as_array().unwrap();
+        assert_eq!(params.len(), kind.params.len());
+        for (param, listed) in kind.params.iter().zip(params) {
+            assert_eq!(listed["name"], param.name);
+            assert_eq!(listed["values"], param.values);
+            assert_eq!(listed["default"], param.default);
+            assert!(text.contains(&format!("{}=  {}", param.name, param.about)));
+        }
         let row = text
             .lines()
             .find(|l| l.split_whitespace().next() == Some(kind.name));

@@ -62,6 +62,12 @@ use crate::{math, simd};
 /// All bits of a key come from 32 bits of its hash, so that a rate near 10⁻⁸ cannot be had and is
 /// refused.
 ///
+/// # Parameters
+///
+/// | name | values | default | what it changes |
+/// |---|---|---|---|
+/// | `k` | 1 to 24 | the smallest filter for the rate | bits that a key sets |
+///
 /// # When to choose it
 ///
 /// When a line is all that may be read and space counts: it is 2 % smaller than
@@ -271,7 +277,9 @@ impl Kind for Blocked {
     const ABOUT: &'static str = "the smallest Bloom filter that reads one cache line";
     const PARAMS: &'static [Param] = &[Param {
         name: option::K.name,
-        about: "bits that a key sets, 1 to 24; default: the smallest filter for the rate",
+        values: "1 to 24",
+        default: "the smallest filter for the rate",
+        about: "bits that a key sets",
     }];
 
     fn build(config: &Config, hashes: &mut [u64]) -> Result<Blocked, BuildError> {

@@ -77,6 +77,14 @@ use crate::{math, simd};
 /// a larger one from the keys, or chain several, as [`Scalable`](crate::Scalable) does with
 /// `slice=bloom_g`: `math::bloom_g_capacity` says when the next is due.
 ///
+/// # Parameters
+///
+/// | name | values | default | what it changes |
+/// |---|---|---|---|
+/// | `g` | 1 to 32 | 2 | words that a key's bits lie in, which a lookup reads |
+/// | `k` | g to 32 | the smallest filter for the rate | bits that a key sets |
+/// | `word_bits` | 64, 256 or 512 | 64 | bits of a word: wider ones make the filter smaller |
+///
 /// # When to choose it
 ///
 /// When a second read is cheaper than space: two lines (`word_bits=512`, g = 2) come within 1.6 %
@@ -287,15 +295,21 @@ impl Kind for BloomG {
     const PARAMS: &'static [Param] = &[
         Param {
             name: option::G.name,
-            about: "words that a key's bits lie in, 1 to 32; default 2",
+            values: "1 to 32",
+            default: "2",
+            about: "words that a key's bits lie in, which a lookup reads",
         },
         Param {
             name: option::K.name,
-            about: "bits that a key sets, g to 32; default: the smallest filter for the rate",
+            values: "g to 32",
+            default: "the smallest filter for the rate",
+            about: "bits that a key sets",
         },
         Param {
             name: option::WORD_BITS.name,
-            about: "bits of a word: 64, 256 or 512; default 64",
+            values: "64, 256 or 512",
+            default: "64",
+            about: "bits of a word: wider ones make the filter smaller",
         },
     ];
 

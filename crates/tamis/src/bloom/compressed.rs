@@ -74,6 +74,12 @@ use crate::option;
 /// their positions as Rice-coded gaps, about log₂(m/d) + 1.5 bits for each of d positions, and
 /// [`Compressed::apply`] checks that it starts from the right filter and ends in the right one.
 ///
+/// # Parameters
+///
+/// | name | values | default | what it changes |
+/// |---|---|---|---|
+/// | `k` | 1 to 64 | 2 | bits that a key sets: fewer make the file smaller and the memory larger |
+///
 /// # When to choose it
 ///
 /// When filters travel: between caches, to clients, in messages, and memory at the ends is
@@ -459,7 +465,9 @@ impl Kind for Compressed {
     const ABOUT: &'static str = "a small file and much memory: for filters that travel";
     const PARAMS: &'static [Param] = &[Param {
         name: option::K.name,
-        about: "bits that a key sets, 1 to 64: fewer make the file smaller and the memory larger; default: 2",
+        values: "1 to 64",
+        default: "2",
+        about: "bits that a key sets: fewer make the file smaller and the memory larger",
     }];
 
     fn build(config: &Config, hashes: &mut [u64]) -> Result<Compressed, BuildError> {

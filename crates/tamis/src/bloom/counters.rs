@@ -73,7 +73,9 @@ impl Round for Used<'_> {
 
 pub(super) const K: Param = Param {
     name: option::K.name,
-    about: "counters that a key has, 1 to 64; default: the smallest filter for the rate",
+    values: "1 to 64",
+    default: "the smallest filter for the rate",
+    about: "counters that a key has",
 };
 
 impl Counters {

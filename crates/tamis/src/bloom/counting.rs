@@ -52,7 +52,9 @@ impl Rule for Every {
         K,
         Param {
             name: option::COUNTER_BITS.name,
-            about: "bits of a counter, 2 to 32; default: 4",
+            values: "2 to 32",
+            default: "4",
+            about: "bits of a counter: how many copies it counts",
         },
     ];
     const WIDTH: u32 = 4;
@@ -66,7 +68,9 @@ impl Rule for Least {
         K,
         Param {
             name: option::COUNTER_BITS.name,
-            about: "bits of a counter, 2 to 32; default: 8",
+            values: "2 to 32",
+            default: "8",
+            about: "bits of a counter: how many copies it counts",
         },
     ];
     const WIDTH: u32 = 8;
@@ -199,6 +203,13 @@ pub struct CountingBy<R: Rule> {
 /// assert!(summary.contains(cached.hash("/index.html")));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// # Parameters
+///
+/// | name | values | default | what it changes |
+/// |---|---|---|---|
+/// | `k` | 1 to 64 | the smallest filter for the rate | counters that a key has |
+/// | `counter_bits` | 2 to 32 | 4 | bits of a counter: how many copies it counts |
 pub type Counting = CountingBy<Every>;
 
 /// A counting Bloom filter with minimal increase: insert, count copies, merge. Counts are never
@@ -214,6 +225,13 @@ pub type Counting = CountingBy<Every>;
 /// assert_eq!(words.count("the"), 3);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// # Parameters
+///
+/// | name | values | default | what it changes |
+/// |---|---|---|---|
+/// | `k` | 1 to 64 | the smallest filter for the rate | counters that a key has |
+/// | `counter_bits` | 2 to 32 | 8 | bits of a counter: how many copies it counts |
 pub type CountingMinimal = CountingBy<Least>;
 
 /// Widths of a counter: one bit cannot count.

@@ -1,33 +1,4 @@
-//! The Bloom family: arrays of bits in which a key sets a few, and is present when all of them
-//! are set.
-//!
-//! A key that was inserted finds its bits set whatever else was inserted, so "no" is certain. A
-//! key that was not finds them all set by others with a probability that the fill decides.
-//! Members differ in *where* a key's bits may lie:
-//!
-//! | filter | a key's bits lie | lines read | bits/key at 1 % (formula) |
-//! |---|---|---|---|
-//! | [`Bloom`] | anywhere | up to k | 9.59 |
-//! | [`Counting`] | anywhere, 4-bit counters in their place: keys can be removed | up to k | 38.37 |
-//! | [`VariableIncrement`] | anywhere, 6-bit counters to which each key adds a step of its own | up to k | 24.73 |
-//! | [`TwoChoice`] | in one of two groups anywhere | up to 2k | 9.64 |
-//! | [`BloomG`] | in two words (or g) of 64 bits | 2 | 9.98 |
-//! | [`CountingMinimal`] | anywhere, 8-bit counters that tell how often a key came | up to k | 76.74 |
-//! | [`SpectralRecurring`] | the same, with a second array for doubtful keys | up to k | 115.1 |
-//! | [`Blocked`] | anywhere in a 512-bit block | 1 | 9.92 |
-//! | [`Balanced`] | anywhere in a 512-bit block that has room, else the whole hash in a list | 2 | 9.84, list 0.4, counts 0.1 |
-//! | [`SplitBlock512`] | one in each of 8 lanes of a 512-bit block | 1 | 10.10 |
-//! | [`SplitBlock256`] | one in each of 8 lanes of a 256-bit block, as in Parquet | 1 | 10.53 |
-//! | [`Compressed`] | anywhere, in a file that is coded | up to 2 | 18.98, in its file 8.90 |
-//!
-//! Fewer lines cost space: the keys do not spread evenly over blocks, and the fuller blocks err
-//! more often.
-//!
-//! Beside the kinds there are types without a file format of their own: [`CountingPair`] is a
-//! [`Counting`] with the Bloom filter of its keys beside it; [`AtomicBloom`] and
-//! [`AtomicSplitBlock`] are filled by many threads at once; [`Attenuated`] is a network of sets,
-//! by distance; [`Overlap`] is what two Bloom filters tell of each other, with their union and
-//! intersection.
+//! The Bloom family; [`families`](crate::families) has its essay.
 
 use crate::filter::Insert;
 

@@ -51,6 +51,13 @@ use crate::option;
 ///
 /// When the last key leaves, the second array is cleared, for which it is walked through.
 ///
+/// # Parameters
+///
+/// | name | values | default | what it changes |
+/// |---|---|---|---|
+/// | `k` | 1 to 64 | the smallest filter for the rate | counters that a key has |
+/// | `counter_bits` | 8 to 32 | 8 | bits of a counter: how many copies it counts |
+///
 /// Cost: as many counters as a Bloom filter has bits, and half as many again; 115.1 bits per key
 /// at 1 % with 8 bits each.
 ///
@@ -199,7 +206,9 @@ impl Kind for SpectralRecurring {
         K,
         Param {
             name: option::COUNTER_BITS.name,
-            about: "bits of a counter, 8 to 32; default: 8",
+            values: "8 to 32",
+            default: "8",
+            about: "bits of a counter: how many copies it counts",
         },
     ];
 

@@ -52,6 +52,12 @@ use crate::simd::{self, Table, TableMut};
 /// m = n·log₂(1/ε)/ln 2 bits, 44 % above the lower bound. Inserting past the capacity never
 /// fails; it raises the rate, which [`fpr`](Filter::fpr) reports from the bits that are set.
 ///
+/// # Parameters
+///
+/// | name | values | default | what it changes |
+/// |---|---|---|---|
+/// | `k` | 1 to 64 | the smallest filter for the rate | bits that a key sets |
+///
 /// # When to choose it
 ///
 /// When filters must be united, intersected or sized without their keys, or when every bit counts
@@ -83,7 +89,9 @@ pub(super) const MOST_BITS: u64 = 1 << 63;
 
 pub(super) const K: Param = Param {
     name: option::K.name,
-    about: "bits that a key sets, 1 to 64; default: the smallest filter for the rate",
+    values: "1 to 64",
+    default: "the smallest filter for the rate",
+    about: "bits that a key sets",
 };
 
 /// How many bits a configuration asks for, and how many of them a key sets. `unit` is what a bit

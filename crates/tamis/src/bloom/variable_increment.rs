@@ -72,6 +72,14 @@ use crate::packed::{Packed, View};
 /// bits, 25.28 bits, and L = 2 more of 5, 26.88. Inserting never fails; merging adds the
 /// counters. There is no count of copies: a sum does not tell its summands.
 ///
+/// # Parameters
+///
+/// | name | values | default | what it changes |
+/// |---|---|---|---|
+/// | `k` | 1 to 64 | the smallest filter for the rate | counters that a key adds to |
+/// | `steps` | 2, 4, 8 or 16 | 4 | different amounts that a key may add |
+/// | `counter_bits` | log2(steps) + 2 to 12 | log2(steps) + 4, or enough not to saturate | bits of a counter |
+///
 /// # When to choose it
 ///
 /// When keys come and go, filters must be merged by addition, and a third of
@@ -369,15 +377,21 @@ impl Kind for VariableIncrement {
     const PARAMS: &'static [Param] = &[
         Param {
             name: option::K.name,
-            about: "counters that a key adds to, 1 to 64; default: the smallest filter for the rate",
+            values: "1 to 64",
+            default: "the smallest filter for the rate",
+            about: "counters that a key adds to",
         },
         Param {
             name: option::STEPS.name,
-            about: "different amounts that a key may add, 2, 4, 8 or 16; default: 4",
+            values: "2, 4, 8 or 16",
+            default: "4",
+            about: "different amounts that a key may add",
         },
         Param {
             name: option::COUNTER_BITS.name,
-            about: "bits of a counter, log2(steps) + 2 to 12; default: log2(steps) + 4, or enough not to saturate",
+            values: "log2(steps) + 2 to 12",
+            default: "log2(steps) + 4, or enough not to saturate",
+            about: "bits of a counter",
         },
     ];
 

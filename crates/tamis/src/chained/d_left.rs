@@ -72,6 +72,12 @@ use crate::packed::Packed;
 /// A lookup reads four lines; an insertion reads the same four, writes one cell and never moves
 /// another key.
 ///
+/// # Parameters
+///
+/// | name | values | default | what it changes |
+/// |---|---|---|---|
+/// | `bits` | 4 to 32 | the fewest for the rate | bits of a remainder: more make the rate lower |
+///
 /// # When to choose it
 ///
 /// When keys come and go and every insertion must be short: no chain of moves, however full the
@@ -408,7 +414,9 @@ impl Kind for DLeft {
         "remove keys and count copies; an insertion never moves another key";
     const PARAMS: &'static [Param] = &[Param {
         name: option::BITS.name,
-        about: "bits of a remainder, 4 to 32; default: the fewest for the rate",
+        values: "4 to 32",
+        default: "the fewest for the rate",
+        about: "bits of a remainder: more make the rate lower",
     }];
 
     fn build(config: &Config, hashes: &mut [u64]) -> Result<DLeft, BuildError> {

@@ -1,7 +1,4 @@
-//! Tables of fingerprints in buckets or chains.
-//!
-//! [`RankIndexed`] keeps its chains in banks of several kilobytes, with fingerprints of one
-//! width. [`DLeft`] keeps a remainder in the emptiest of four buckets, so that keys can leave.
+//! The chained family; [`families`](crate::families) has its essay.
 
 mod d_left;
 mod rank_indexed;

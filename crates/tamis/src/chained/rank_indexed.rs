@@ -75,6 +75,12 @@ use crate::{math, simd};
 /// line; otherwise it reads three more in the same bank. An insertion moves half a bank in the
 /// mean, 2 KiB at 8 bits.
 ///
+/// # Parameters
+///
+/// | name | values | default | what it changes |
+/// |---|---|---|---|
+/// | `bits` | 1 to 32 | the fewest for the rate | bits of a fingerprint: more make the rate lower |
+///
 /// # When to choose it
 ///
 /// When keys come and go, space counts and lookups outnumber changes by far.
@@ -647,7 +653,9 @@ impl Kind for RankIndexed {
         "keys come and go, seldom; little space, and chains found by counting ones";
     const PARAMS: &'static [Param] = &[Param {
         name: option::BITS.name,
-        about: "bits of a fingerprint, 1 to 32; default: the fewest for the rate",
+        values: "1 to 32",
+        default: "the fewest for the rate",
+        about: "bits of a fingerprint: more make the rate lower",
     }];
 
     fn build(config: &Config, hashes: &mut [u64]) -> Result<RankIndexed, BuildError> {

@@ -78,6 +78,12 @@ use crate::packed::Packed;
 /// instructions each (`docs/INSTRUCTIONS.md`). With `chunk=512` the 9.62 bits are 9.55, and four
 /// times as many gaps are decoded.
 ///
+/// # Parameters
+///
+/// | name | values | default | what it changes |
+/// |---|---|---|---|
+/// | `chunk` | 8 to 4096 | 128 | keys between entries of the index: fewer make lookups faster, more the filter smaller |
+///
 /// # When to choose it
 ///
 /// For sets that travel or are merged, at any rate. From 0.02 % down, its log₂(1/ε) + 1.6 bits
@@ -495,7 +501,9 @@ impl Kind for Golomb {
     const ABOUT: &'static str = "sets that travel: any rate, small, merged and listed without keys";
     const PARAMS: &'static [Param] = &[Param {
         name: option::CHUNK.name,
-        about: "keys between entries of the index, 8 (faster) to 4096 (smaller); default 128",
+        values: "8 to 4096",
+        default: "128",
+        about: "keys between entries of the index: fewer make lookups faster, more the filter smaller",
     }];
 
     fn build(config: &Config, hashes: &mut [u64]) -> Result<Golomb, BuildError> {

@@ -1,5 +1,4 @@
-//! The cuckoo family: tables of short fingerprints in which every key has two buckets, and a
-//! fingerprint can be moved from one to the other without knowing its key.
+//! The cuckoo family; [`families`](crate::families) has its essay.
 
 mod standard;
 

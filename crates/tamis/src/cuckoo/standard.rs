@@ -74,6 +74,12 @@ use crate::simd::Bits;
 /// for. A lookup reads two lines. Against the Bloom filter it saves space only below 0.42 %,
 /// whatever is often said; what it adds is removal.
 ///
+/// # Parameters
+///
+/// | name | values | default | what it changes |
+/// |---|---|---|---|
+/// | `bits` | 4 to 32 | the fewest for the rate | bits of a fingerprint: more make the rate lower |
+///
 /// # When to choose it
 ///
 /// When keys must be removed, or counted up to eight. For a set that only grows take
@@ -487,7 +493,9 @@ impl Kind for Cuckoo {
     const ABOUT: &'static str = "remove keys and count copies; below 0.4 % smaller than Bloom";
     const PARAMS: &'static [Param] = &[Param {
         name: option::BITS.name,
-        about: "bits of a fingerprint, 4 to 32; default: the fewest for the rate",
+        values: "4 to 32",
+        default: "the fewest for the rate",
+        about: "bits of a fingerprint: more make the rate lower",
     }];
 
     fn build(config: &Config, hashes: &mut [u64]) -> Result<Cuckoo, BuildError> {

@@ -65,6 +65,12 @@ use crate::packed::Packed;
 /// with 9 bits, which are 11.25 bits per key. Each is in a cache line of its own. Keys beyond the
 /// capacity are taken up to a load of 0.9.
 ///
+/// # Parameters
+///
+/// | name | values | default | what it changes |
+/// |---|---|---|---|
+/// | `bits` | 2 to 32 | the fewest for the rate | bits of a signature: more make the rate lower |
+///
 /// # When to choose it
 ///
 /// To report the omission probability of a search as the literature on verification does. As a
@@ -263,7 +269,9 @@ impl Kind for HashCompaction {
         "states seen by a search, with the probability that one was omitted";
     const PARAMS: &'static [Param] = &[Param {
         name: option::BITS.name,
-        about: "bits of a signature, 2 to 32; default: the fewest for the rate",
+        values: "2 to 32",
+        default: "the fewest for the rate",
+        about: "bits of a signature: more make the rate lower",
     }];
 
     fn build(config: &Config, hashes: &mut [u64]) -> Result<HashCompaction, BuildError> {

@@ -1,4 +1,4 @@
-//! Tables that keep a key, or a long signature of it, whole: where the survey of filters starts.
+//! The exact family; [`families`](crate::families) has its essay.
 
 mod hash_compaction;
 

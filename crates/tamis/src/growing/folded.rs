@@ -85,6 +85,13 @@ use crate::{math, simd};
 /// are long enough to build on, log₂ n + log₂(4/ε) bits, 29 for a million keys at 1 %. Only a
 /// table that keeps the first log₂ n of them in a slot's or a chain's number can afford that.
 ///
+/// # Parameters
+///
+/// | name | values | default | what it changes |
+/// |---|---|---|---|
+/// | `folds` | 0 to 16 | 3 | the most folds; fewer where a level would have less than 4096 bits |
+/// | `k` | 1 to 64 | the smallest filter for the rate | bits that a key sets |
+///
 /// # When to choose it
 ///
 /// To compare it. Its one merit is that memory is taken in steps that halve, so that a filter
@@ -304,11 +311,15 @@ impl Kind for Folded {
     const PARAMS: &'static [Param] = &[
         Param {
             name: option::FOLDS.name,
-            about: "the most folds, 0 to 16; fewer where a level would have less than 4096 bits; default: 3",
+            values: "0 to 16",
+            default: "3",
+            about: "the most folds; fewer where a level would have less than 4096 bits",
         },
         Param {
             name: option::K.name,
-            about: "bits that a key sets, 1 to 64; default: the smallest filter for the rate",
+            values: "1 to 64",
+            default: "the smallest filter for the rate",
+            about: "bits that a key sets",
         },
     ];
 

@@ -1,7 +1,4 @@
-//! Filters that grow with their keys.
-//!
-//! [`Scalable`] adds a larger and stricter Bloom filter whenever the last is full, [`Compacting`]
-//! makes a static table of what has gathered, and [`Folded`] fills pairs of halving arrays.
+//! The growing family; [`families`](crate::families) has its essay.
 
 mod compacting;
 mod folded;

@@ -98,6 +98,14 @@ use crate::option;
 /// become 2¹⁴ times larger. To unite many full filters, make them for the capacity of all, so
 /// that their first slices fit together.
 ///
+/// # Parameters
+///
+/// | name | values | default | what it changes |
+/// |---|---|---|---|
+/// | `growth` | 2 to 8 | 2 | how many times the keys of a slice the next one has |
+/// | `ratio` | 0.5 to 0.95, or `square` | 0.85 | error of a slice over that of the one before; `square` gives slice i a share of 1/i² |
+/// | `slice` | `bloom` or `bloom_g` | `bloom` | what a slice is: a lookup reads up to k lines of a `bloom`, two of a `bloom_g` |
+///
 /// # When to choose it
 ///
 /// When the number of keys is not known within a factor of two or so. If it is, make one filter
@@ -536,15 +544,21 @@ impl Kind for Scalable {
     const PARAMS: &'static [Param] = &[
         Param {
             name: option::GROWTH.name,
-            about: "how many times the keys of a slice the next one has, 2 to 8; default: 2",
+            values: "2 to 8",
+            default: "2",
+            about: "how many times the keys of a slice the next one has",
         },
         Param {
             name: option::RATIO.name,
-            about: "error of a slice over that of the one before, 0.5 to 0.95, or `square` for shares of 1/i²; default: 0.85",
+            values: "0.5 to 0.95, or `square`",
+            default: "0.85",
+            about: "error of a slice over that of the one before; `square` gives slice i a share of 1/i²",
         },
         Param {
             name: option::SLICE.name,
-            about: "what a slice is: `bloom`, or `bloom_g`, of which a lookup reads two lines at most; default: bloom",
+            values: "`bloom` or `bloom_g`",
+            default: "`bloom`",
+            about: "what a slice is: a lookup reads up to k lines of a `bloom`, two of a `bloom_g`",
         },
     ];
 

@@ -96,6 +96,13 @@ pub trait Fingerprint: Word + BitXor<Output = Self> {
 /// check --kinds binary_fuse8`); `run --n 10000000 --fpr 0.00390625 --kinds binary_fuse8` in place
 /// of `check` gives the memory.
 ///
+/// # Parameters
+///
+/// | name | values | default | what it changes |
+/// |---|---|---|---|
+/// | `arity` | 3 or 4 | 3 | slots that a lookup reads: 3 are faster, 4 make the filter 4 % smaller |
+/// | `shards` | 1 to 65536 | one up to 8 million keys | tables that are built apart: more take less memory while building, and more threads |
+///
 /// # When to choose it
 ///
 /// When the set is known and fixed. The rate is that of the width: 0.39 % (u8), 0.0015 % (u16),
@@ -375,11 +382,15 @@ where
     const PARAMS: &'static [Param] = &[
         Param {
             name: option::ARITY.name,
-            about: "slots read by a lookup: 3 (default, faster) or 4 (4 % smaller)",
+            values: "3 or 4",
+            default: "3",
+            about: "slots that a lookup reads: 3 are faster, 4 make the filter 4 % smaller",
         },
         Param {
             name: option::SHARDS.name,
-            about: "tables, 1 to 65536, that are built apart; default: one up to 8 million keys",
+            values: "1 to 65536",
+            default: "one up to 8 million keys",
+            about: "tables that are built apart: more take less memory while building, and more threads",
         },
     ];
 

@@ -73,6 +73,12 @@ use crate::{math, simd};
 /// lines that do not depend on one another. Building takes 25 bytes a key beside the table, and
 /// for a map 8 more, and the 16 of the pairs.
 ///
+/// # Parameters
+///
+/// | name | values | default | what it changes |
+/// |---|---|---|---|
+/// | `bits` | 1 to 32, or 0 for a map | the fewest for the rate | bits of a fingerprint: more make the rate lower; a map with none answers every key |
+///
 /// # When to choose it
 ///
 /// For a large fixed map from keys to small values (a shard, a category, a version, an offset)
@@ -397,7 +403,9 @@ impl Kind for Bloomier {
         "a fixed set at any rate, or a fixed map from keys to values of up to 64 bits";
     const PARAMS: &'static [Param] = &[Param {
         name: option::BITS.name,
-        about: "bits of a fingerprint, 1 to 32; default: what the rate needs; 0 for maps that are asked for members only",
+        values: "1 to 32, or 0 for a map",
+        default: "the fewest for the rate",
+        about: "bits of a fingerprint: more make the rate lower; a map with none answers every key",
     }];
 
     /// The set of these hashes; [`Map::from_pairs`] makes a map.

@@ -66,6 +66,14 @@ use crate::perfect::function::{self, Function};
 /// with `bucket=3.5`, 10.5, and with 4, 10.2. A lookup reads a byte and an entry. Published
 /// descriptions give a rate of 2⁻ᶠ, which leaves no value for keys that were removed.
 ///
+/// # Parameters
+///
+/// | name | values | default | what it changes |
+/// |---|---|---|---|
+/// | `bits` | 2 to 32 | the fewest for the rate | bits of a fingerprint: more make the rate lower |
+/// | `value_bits` | 0 to 57 − bits | none, or what the values need | bits of a value: the greatest that can be set later |
+/// | `bucket` | 2 to 4 | 3 | keys for each pilot: fewer build faster; more make the filter smaller, above 3 lookups slower |
+///
 /// # When to choose it
 ///
 /// When something is to be kept for each key of a fixed set, or keys are to leave it. As a filter
@@ -424,15 +432,21 @@ impl Kind for Perfect {
     const PARAMS: &'static [Param] = &[
         Param {
             name: option::BITS.name,
-            about: "bits of a fingerprint, 2 to 32; default: the fewest for the rate",
+            values: "2 to 32",
+            default: "the fewest for the rate",
+            about: "bits of a fingerprint: more make the rate lower",
         },
         Param {
             name: option::VALUE_BITS.name,
-            about: "bits of a value, up to 57 with the fingerprint; default: none, or what the values need",
+            values: "0 to 57 − bits",
+            default: "none, or what the values need",
+            about: "bits of a value: the greatest that can be set later",
         },
         Param {
             name: option::BUCKET.name,
-            about: "keys for each pilot, 2 (built faster) to 4 (smaller); default 3, above it lookups are slower",
+            values: "2 to 4",
+            default: "3",
+            about: "keys for each pilot: fewer build faster; more make the filter smaller, above 3 lookups slower",
         },
     ];
 

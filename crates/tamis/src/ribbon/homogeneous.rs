@@ -68,6 +68,12 @@ use crate::simd::{self, Bits};
 /// over sets: 4.8 and 10.9 % above the lower bound of that rate. A set that errs more than asked
 /// is built again, so that most filters err less.
 ///
+/// # Parameters
+///
+/// | name | values | default | what it changes |
+/// |---|---|---|---|
+/// | `width` | 64 or 128 | 128, or 64 for up to 100 keys | slots in a row that a key may name: 128 make the filter 5 % smaller, 64 lookups faster |
+///
 /// # When to choose it
 ///
 /// When building must not fail, and be simple. It is as large as [`Ribbon`](crate::Ribbon),
@@ -288,7 +294,9 @@ impl Kind for RibbonHomogeneous {
         "a fixed set at any rate, 5 % above the lower bound; building never fails";
     const PARAMS: &'static [Param] = &[Param {
         name: option::WIDTH.name,
-        about: "slots in a row that a key may name: 128 (default, 5 % smaller) or 64 (faster)",
+        values: "64 or 128",
+        default: "128, or 64 for up to 100 keys",
+        about: "slots in a row that a key may name: 128 make the filter 5 % smaller, 64 lookups faster",
     }];
 
     fn build(config: &Config, hashes: &mut [u64]) -> Result<RibbonHomogeneous, BuildError> {

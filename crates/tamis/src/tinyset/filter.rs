@@ -113,6 +113,13 @@ use crate::simd::{self, Bits, Op};
 /// walks its chain and an insertion every slot of the block, one after the other, which takes
 /// several times as long.
 ///
+/// # Parameters
+///
+/// | name | values | default | what it changes |
+/// |---|---|---|---|
+/// | `block` | 32, 64 or 128 | 64 | bytes of a block; 64 are a cache line |
+/// | `chains` | a quarter to twice its bytes, 128 at most | its bytes | chains of a block; only the default has the short cuts |
+///
 /// # When to choose it
 ///
 /// When keys arrive over time and space counts, at rates from 2.9 % to 0.012 %: there it is
@@ -624,11 +631,15 @@ where
     const PARAMS: &'static [Param] = &[
         Param {
             name: option::BLOCK.name,
-            about: "bytes of a block: 32, 64 or 128; default 64, a cache line",
+            values: "32, 64 or 128",
+            default: "64",
+            about: "bytes of a block; 64 are a cache line",
         },
         Param {
             name: option::CHAINS.name,
-            about: "chains of a block, from a quarter to twice its bytes, 128 at most; default: its bytes, which alone has the short cuts",
+            values: "a quarter to twice its bytes, 128 at most",
+            default: "its bytes",
+            about: "chains of a block; only the default has the short cuts",
         },
     ];
 

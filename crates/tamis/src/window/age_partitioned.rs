@@ -78,6 +78,13 @@ use crate::{math, simd};
 /// A shift clears a slice of k·n/(l·ln 2) bits at once: 25 KB for a window of a million keys at 1
 /// %.
 ///
+/// # Parameters
+///
+/// | name | values | default | what it changes |
+/// |---|---|---|---|
+/// | `k` | 1 to 64 | the smallest filter for the rate | bits that a key sets |
+/// | `l` | 1 to 1024 | the most that the rate allows | generations of the window: more forget sooner |
+///
 /// # When to choose it
 ///
 /// When most keys must leave soon after the window: within n/87 at 1 % they begin to fade, by half
@@ -319,11 +326,15 @@ impl Kind for AgePartitioned {
     const PARAMS: &'static [Param] = &[
         Param {
             name: option::K.name,
-            about: "bits that a key sets, 1 to 64; default: the smallest filter for the rate",
+            values: "1 to 64",
+            default: "the smallest filter for the rate",
+            about: "bits that a key sets",
         },
         Param {
             name: option::L.name,
-            about: "generations of the window, 1 to 1024; default: the most that the rate allows",
+            values: "1 to 1024",
+            default: "the most that the rate allows",
+            about: "generations of the window: more forget sooner",
         },
     ];
 

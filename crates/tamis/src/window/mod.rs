@@ -1,7 +1,4 @@
-//! Filters that forget on purpose.
-//!
-//! [`Sliding`] keeps the last n insertions, or those of the last minutes; [`AgePartitioned`]
-//! keeps the last n insertions and lets go of older ones sooner.
+//! The window family; [`families`](crate::families) has its essay.
 
 mod age_partitioned;
 mod sliding;

@@ -107,6 +107,13 @@ use crate::packed::Packed;
 /// generation instead, and [`covered`](Sliding::covered) says how far back the answers then
 /// reach.
 ///
+/// # Parameters
+///
+/// | name | values | default | what it changes |
+/// |---|---|---|---|
+/// | `generations` | 1 to 15 | 4 | parts of the window: with 4, keys leave within a quarter of a window |
+/// | `seconds` | 1 to 2^32 | the last insertions | a window of time, which the caller's clock moves |
+///
 /// # When to choose it
 ///
 /// To know whether a key came by lately: deduplication, rate limits, caches' doorkeepers, replay
@@ -396,11 +403,15 @@ impl Kind for Sliding {
     const PARAMS: &'static [Param] = &[
         Param {
             name: option::GENERATIONS.name,
-            about: "parts of the window, 1 to 15; default 4: keys leave within a quarter of a window",
+            values: "1 to 15",
+            default: "4",
+            about: "parts of the window: with 4, keys leave within a quarter of a window",
         },
         Param {
             name: option::SECONDS.name,
-            about: "a window of time, 1 to 2^32, which the caller's clock moves; default: the last insertions",
+            values: "1 to 2^32",
+            default: "the last insertions",
+            about: "a window of time, which the caller's clock moves",
         },
     ];
 

@@ -368,7 +368,10 @@ pub(crate) fn names(info: &'static KindInfo) {
     assert!(source.is_file(), "{} is not there", source.display());
     for param in info.params {
         assert!(
-            words(param.name) && !param.about.is_empty(),
+            words(param.name)
+                && [param.values, param.default, param.about]
+                    .iter()
+                    .all(|text| !text.is_empty()),
             "{}",
             param.name
         );

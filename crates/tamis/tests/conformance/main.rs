@@ -13,6 +13,7 @@
 //! | `files` | 7 round trips, 8 damage, 11 golden files |
 //! | `limits` | 12 bad parameters, 13 size, 14 names |
 //! | `declared` | 14 what a kind is declared to do, it does |
+//! | `documented` | 14 what the documentation lists is what there is |
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "../support/mod.rs"]
@@ -20,6 +21,7 @@ mod support;
 
 mod changes;
 mod declared;
+mod documented;
 mod files;
 mod limits;
 mod members;
@@ -141,13 +143,19 @@ const LAWS: &[Law] = {
         (Halve, "law_14_declared_halves", declared::halves),
         (Map, "law_14_declared_maps", declared::maps),
         (Window, "law_14_declared_window", declared::forgets),
+        (
+            Nothing,
+            "law_14_documented_parameters",
+            documented::parameters,
+        ),
+        (Nothing, "law_14_documented_values", documented::values),
     ]
 };
 
 /// How many trials a kind has for each thing it can do: written down, so that a law that vanishes
 /// is missed.
 const TRIALS: [(Needs, usize); 10] = [
-    (Needs::Nothing, 18),
+    (Needs::Nothing, 20),
     (Needs::Insert, 4),
     (Needs::Fill, 1),
     (Needs::Remove, 2),
@@ -170,6 +178,7 @@ const OF_ALL: &[(&str, fn())] = &[
     ("law_11_golden_values", files::golden_values),
     ("law_14_ids_and_names_are_unique", limits::unique),
     ("law_14_the_readme_lists_every_kind", limits::readme),
+    ("law_14_the_index_lists_every_kind", documented::index),
 ];
 
 fn main() {
