@@ -1,7 +1,9 @@
-//! Tables 1, 3, 4, 5, 6 and Figures 14 and 15 of Einziger, Friedman, *TinySet*, 2015: how they
-//! are measured and judged.
+//! Tables 1 to 6, Figures 10 to 15 and the headline of Einziger, Friedman, *TinySet*, 2015: how
+//! they are measured and judged.
 
+mod curves;
 mod figures;
+mod speed;
 mod tables;
 
 use std::error::Error;
@@ -89,15 +91,104 @@ fn members(stream: u64, keys: u64) -> Vec<u64> {
     (0..keys).map(|i| key(stream, false, i)).collect()
 }
 
+/// What a verdict rests on.
+#[derive(Clone, Copy)]
+enum Evidence {
+    /// Filters, or the model of a block, that were built and looked up in.
+    Measured,
+    /// A formula.
+    Computed,
+    /// Nothing but the paper's own figures, compared with one another.
+    Restated,
+}
+
+impl Evidence {
+    const ALL: [(Evidence, &str); 3] = [
+        (Evidence::Measured, "measured"),
+        (Evidence::Computed, "computed"),
+        (Evidence::Restated, "restated"),
+    ];
+}
+
+/// How many verdicts there are of each kind, by what they rest on.
+#[derive(Clone, Copy, Default)]
+struct Tally {
+    /// Reproduced, met with room, and not reproduced.
+    verdicts: [[usize; 3]; 3],
+    /// Points that the paper does not print, measured as by formula.
+    unprinted: usize,
+}
+
+impl Tally {
+    fn count(&mut self, evidence: Evidence, verdict: &str) {
+        let column = match verdict {
+            "" => return,
+            AS_BY_FORMULA => {
+                self.unprinted += 1;
+                return;
+            }
+            v if v.starts_with("reproduced") || v.starts_with("follows") => 0,
+            v if v.starts_with("met") => 1,
+            _ => 2,
+        };
+        self.verdicts[evidence as usize][column] += 1;
+    }
+
+    /// A phrase for each kind of evidence that there is.
+    fn phrases(&self) -> Vec<String> {
+        let mut phrases = Vec::new();
+        for (evidence, name) in Evidence::ALL {
+            let [reproduced, room, not] = self.verdicts[evidence as usize];
+            if reproduced + room + not > 0 {
+                phrases.push(format!(
+                    "{name}: {reproduced} reproduced, {room} met with room, {not} not"
+                ));
+            }
+        }
+        if self.unprinted > 0 {
+            let points = self.unprinted;
+            phrases.push(format!("{points} not in the paper, {AS_BY_FORMULA}"));
+        }
+        phrases
+    }
+}
+
+impl std::ops::AddAssign for Tally {
+    fn add_assign(&mut self, other: Tally) {
+        let ours = self.verdicts.iter_mut().flatten();
+        for (ours, theirs) in ours.zip(other.verdicts.iter().flatten()) {
+            *ours += theirs;
+        }
+        self.unprinted += other.unprinted;
+    }
+}
+
+/// Prints and counts the verdict on a sentence of the paper.
+fn claim(
+    tally: &mut Tally,
+    part: &str,
+    words: &str,
+    evidence: Evidence,
+    verdict: &str,
+) -> std::io::Result<()> {
+    tally.count(evidence, verdict);
+    let (_, name) = Evidence::ALL[evidence as usize];
+    writeln!(stdout(), "verdict, {part}, {words}, {name}: {verdict}")
+}
+
+/// The verdict on what either holds or not.
+fn judge(holds: bool, otherwise: &str) -> String {
+    match holds {
+        true => "reproduced".into(),
+        false => format!("does not reproduce: {otherwise}"),
+    }
+}
+
 /// A table, its numbers right-aligned and the verdict at the end.
 struct Table {
     title: &'static str,
     rows: Vec<Vec<String>>,
-    /// How many rows have each kind of verdict.
-    reproduced: usize,
-    with_room: usize,
-    not: usize,
-    unprinted: usize,
+    tally: Tally,
 }
 
 impl Table {
@@ -105,25 +196,17 @@ impl Table {
         Table {
             title,
             rows: vec![header.iter().map(ToString::to_string).collect()],
-            reproduced: 0,
-            with_room: 0,
-            not: 0,
-            unprinted: 0,
+            tally: Tally::default(),
         }
     }
 
-    fn row(&mut self, mut cells: Vec<String>, verdict: String) {
-        match &verdict {
-            v if v.starts_with("reproduced") => self.reproduced += 1,
-            v if v.starts_with("met") => self.with_room += 1,
-            v if v == AS_BY_FORMULA => self.unprinted += 1,
-            _ => self.not += 1,
-        }
+    fn row(&mut self, mut cells: Vec<String>, evidence: Evidence, verdict: String) {
+        self.tally.count(evidence, &verdict);
         cells.push(verdict);
         self.rows.push(cells);
     }
 
-    fn print(&self) -> std::io::Result<()> {
+    fn print(&self) -> std::io::Result<Tally> {
         writeln!(
             stdout(),
             "{}\n{}",
@@ -148,17 +231,13 @@ impl Table {
             writeln!(stdout(), "{}", line.trim_end())?;
         }
         let name = self.title.split(':').next().unwrap_or_default();
-        writeln!(
-            stdout(),
-            "verdict, {name}: {} reproduced, {} met with room, {} not reproduced{}\n",
-            self.reproduced,
-            self.with_room,
-            self.not,
-            match self.unprinted {
-                0 => String::new(),
-                rows => format!("; {rows} not in the paper, measured as by formula"),
-            }
-        )
+        let phrases = self.tally.phrases();
+        if phrases.is_empty() {
+            writeln!(stdout())?;
+        } else {
+            writeln!(stdout(), "verdict, {name}: {}\n", phrases.join("; "))?;
+        }
+        Ok(self.tally)
     }
 }
 
@@ -286,6 +365,34 @@ fn measure_real<F: Kind>(
     Ok((measured, size))
 }
 
+/// What was measured of a kind's filters.
+struct OfKind {
+    measured: Measured,
+    /// Bits a key.
+    size: f64,
+    /// The rate that the last filter expects of itself.
+    expected: f64,
+}
+
+/// Builds filters of a kind and counts their false positives.
+fn measure_kind<F: Kind>(effort: &Effort, stream: u64, config: &Config) -> Outcome<OfKind> {
+    let mut measured = Measured::default();
+    let (mut size, mut expected) = (0.0, 0.0);
+    for filter in 0..effort.filters {
+        let stream = stream << 8 | filter;
+        let filter = F::build(config, &mut members(stream, effort.keys))?;
+        size = 8.0 * filter.size_in_bytes() as f64 / filter.len() as f64;
+        expected = filter.fpr();
+        let queries = effort.queries(expected, effort.filters);
+        count(&filter, stream, queries, &mut measured);
+    }
+    Ok(OfKind {
+        measured,
+        size,
+        expected,
+    })
+}
+
 /// Runs everything; the figures go to `out`.
 pub(crate) fn run(out: &Path, quick: bool) -> Outcome<()> {
     let effort = if quick {
@@ -316,21 +423,37 @@ pub(crate) fn run(out: &Path, quick: bool) -> Outcome<()> {
          P3  removal with a marked boundary         shipped: tinyset_removable\n\n\
          \"model\": a model of the block, for geometries that the filter does not offer; \"filter\": the shipped filter.\n\
          Rates are in per cent, sizes in bits a key. A printed size is reproduced within {BITS} bits; a measured rate\n\
-         agrees with a formula within {:.0} % and {DEVIATIONS} standard deviations of the count; growth within {POINTS} point.\n",
+         agrees with a formula within {:.0} % and {DEVIATIONS} standard deviations of the count; growth within {POINTS} point.\n\
+         A verdict is measured (filters or models were looked up in), computed (by formula) or restated (the paper's own\n\
+         figures agree with one another, or not).\n",
         100.0 * SHARE
     )?;
     check_model(&effort)?;
-    tables::table_1(&effort)?;
-    tables::table_3(&effort)?;
-    tables::table_4(&effort)?;
-    tables::table_5_and_6(&effort)?;
+    let mut tally = tables::table_1(&effort)?;
+    tally += speed::table_2(&effort)?;
+    tally += tables::table_3(&effort)?;
+    tally += tables::table_4(&effort)?;
+    tally += tables::table_5_and_6(&effort)?;
     std::fs::create_dir_all(out)?;
-    let figures = [
-        ("tinyset-figure-14.svg", figures::figure_14(&effort)?),
-        ("tinyset-figure-15.svg", figures::figure_15(&effort)?),
-    ];
+    let mut charts = Vec::new();
+    let mut figure = |name, (counted, chart): (Tally, Chart)| {
+        tally += counted;
+        charts.push((name, chart));
+    };
+    figure("tinyset-figure-10.svg", curves::figure_10(&effort)?);
+    figure("tinyset-figure-12.svg", curves::figure_12(&effort)?);
+    figure("tinyset-figure-13.svg", curves::figure_13(&effort)?);
+    figure("tinyset-figure-14.svg", figures::figure_14(&effort)?);
+    figure("tinyset-figure-15.svg", figures::figure_15(&effort)?);
+    tally += speed::figure_11(&effort)?;
+    tally += curves::headline(&effort)?;
     errata()?;
-    for (name, chart) in figures {
+    writeln!(
+        stdout(),
+        "Summary of all verdicts\n{}\n",
+        tally.phrases().join("\n")
+    )?;
+    for (name, chart) in charts {
         let path = out.join(name);
         std::fs::write(&path, chart.svg()).map_err(|e| format!("{}: {e}", path.display()))?;
         writeln!(stdout(), "wrote {}", path.display())?;

@@ -25,7 +25,7 @@ fn bloom(k: u32, load: u64, keys: &mut [u64]) -> Outcome<Bloom> {
     }
 }
 
-pub(super) fn figure_14(effort: &Effort) -> Outcome<Chart> {
+pub(super) fn figure_14(effort: &Effort) -> Outcome<(Tally, Chart)> {
     const LOADS: [u64; 15] = [20, 25, 30, 34, 38, 42, 46, 50, 54, 56, 60, 65, 70, 75, 80];
     let mut table = Table::new(
         "Figure 14: rate under load, 1000 blocks of 384 bits, L = 64 (TinySet: model; Bloom: filter)",
@@ -101,6 +101,7 @@ pub(super) fn figure_14(effort: &Effort) -> Outcome<Chart> {
                 percent(best_rate),
                 percent(measured[2].rate()),
             ],
+            Evidence::Measured,
             match (agree, near_end) {
                 (true, true) => "reproduced, if the experiment ended here".into(),
                 (true, false) => AS_BY_FORMULA.into(),
@@ -108,7 +109,7 @@ pub(super) fn figure_14(effort: &Effort) -> Outcome<Chart> {
             },
         );
     }
-    table.print()?;
+    let mut tally = table.print()?;
     let at_end = end.round() as u64;
     let (best, best_rate) = best_bloom(at_end);
     let ratio = best_rate / tiny(at_end as f64);
@@ -119,22 +120,19 @@ pub(super) fn figure_14(effort: &Effort) -> Outcome<Chart> {
         f64::from(BLOCK) / DESIGN as f64,
         end / DESIGN as f64
     )?;
-    let judge = |ok: bool, no: String| {
-        if ok {
-            "reproduced".into()
-        } else {
-            format!("does not reproduce: {no}")
-        }
-    };
-    writeln!(
-        stdout(),
-        "verdict, Figure 14, \"more accurate than the Bloom filter until the end\": {}",
-        judge(wins, "the Bloom filter wins at a load".into())
+    claim(
+        &mut tally,
+        "Figure 14",
+        "\"more accurate than the Bloom filter until the end\"",
+        Evidence::Measured,
+        &judge(wins, "the Bloom filter wins at a load"),
     )?;
-    writeln!(
-        stdout(),
-        "verdict, Figure 14, \"two fewer hash functions\" for the eventual load: {}",
-        judge(fixed - best == 2, format!("{fixed} and {best}"))
+    claim(
+        &mut tally,
+        "Figure 14",
+        "\"two fewer hash functions\" for the eventual load",
+        Evidence::Computed,
+        &judge(fixed - best == 2, &format!("{fixed} and {best}")),
     )?;
     let tie = match ratio {
         r if r < 1.0 - SHARE => "reproduced".to_string(),
@@ -145,10 +143,9 @@ pub(super) fn figure_14(effort: &Effort) -> Outcome<Chart> {
         ),
         r => format!("does not reproduce: its rate is {r:.2} times TinySet's"),
     };
-    writeln!(
-        stdout(),
-        "verdict, Figure 14, the Bloom filter for that load \"slightly more accurate\": {tie}\n"
-    )?;
+    let words = "the Bloom filter for that load \"slightly more accurate\"";
+    claim(&mut tally, "Figure 14", words, Evidence::Computed, &tie)?;
+    writeln!(stdout())?;
 
     let curve = |rate: &dyn Fn(u64) -> f64| {
         (20..=80)
@@ -168,7 +165,7 @@ pub(super) fn figure_14(effort: &Effort) -> Outcome<Chart> {
         mark,
         points,
     };
-    Ok(Chart {
+    let chart = Chart {
         title: "TinySet and Bloom filters filled beyond their design load",
         subtitle: "384 000 bits: 1000 blocks of 384 bits with 64 chains; Bloom: k = 7, best for 38 000 keys".into(),
         x: Axis { label: "keys per block (thousands of keys)", low: 18.0, high: 82.0, log: false, ticks: &[20.0, 30.0, 38.0, 50.0, 60.0, 70.0, 80.0] },
@@ -184,10 +181,11 @@ pub(super) fn figure_14(effort: &Effort) -> Outcome<Chart> {
         guides: vec![DESIGN as f64],
         notes: vec![Note { at: (38.0, 0.005), by: (6.0, 0.0), to_left: false, text: "design load".into() }],
         legend: (400.0, 250.0),
-    })
+    };
+    Ok((tally, chart))
 }
 
-pub(super) fn figure_15(effort: &Effort) -> Outcome<Chart> {
+pub(super) fn figure_15(effort: &Effort) -> Outcome<(Tally, Chart)> {
     const MEAN: u64 = 40;
     const REPLACED: [f64; 12] = [
         0.0, 0.1, 0.25, 0.5, 0.75, 1.0, 2.0, 3.0, 4.0, 5.0, 7.5, 10.0,
@@ -268,10 +266,11 @@ pub(super) fn figure_15(effort: &Effort) -> Outcome<Chart> {
                 format!("{:.1}", stored(formula)),
                 format!("{:.1}", stored(measured)),
             ],
+            Evidence::Measured,
             verdict,
         );
     }
-    table.print()?;
+    let mut tally = table.print()?;
     let as_worded = printed.iter().all(|(at, percent)| {
         let i = REPLACED.iter().position(|r| r == at).unwrap_or(0);
         (stored(random[i]) - percent).abs() <= POINTS
@@ -282,27 +281,28 @@ pub(super) fn figure_15(effort: &Effort) -> Outcome<Chart> {
         .zip(&sliding)
         .map(|(a, b)| (share(*a) - share(*b)).abs())
         .fold(0.0, f64::max);
-    writeln!(
-        stdout(),
-        "verdict, Figure 15, \"of the items stored\" (removed/stored): {}",
-        match as_worded {
-            true => "reproduced".to_string(),
-            false => format!(
-                "does not reproduce: {:.0} % at the end; the figure is removed/live",
-                stored(last)
-            ),
-        }
+    let share_at_end = stored(last);
+    claim(
+        &mut tally,
+        "Figure 15",
+        "\"of the items stored\" (removed/stored)",
+        Evidence::Measured,
+        &judge(
+            as_worded,
+            &format!("{share_at_end:.0} % at the end; the figure is removed/live"),
+        ),
     )?;
-    writeln!(
-        stdout(),
-        "verdict, Figure 15, both orders of removal \"almost identical\": {}\n",
-        match apart <= POINTS {
-            true => "reproduced".to_string(),
-            false => format!(
-                "does not reproduce: up to {apart:.1} points apart, the sliding window above"
-            ),
-        }
+    claim(
+        &mut tally,
+        "Figure 15",
+        "both orders of removal \"almost identical\"",
+        Evidence::Measured,
+        &judge(
+            apart <= POINTS,
+            &format!("up to {apart:.1} points apart, the sliding window above"),
+        ),
     )?;
+    writeln!(stdout())?;
 
     let points = |values: &[f64], of: &dyn Fn(f64) -> f64| {
         REPLACED
@@ -326,7 +326,7 @@ pub(super) fn figure_15(effort: &Effort) -> Outcome<Chart> {
             .collect()
     };
     let (blue, grey) = ("#1d4ed8", "#6b7280");
-    Ok(Chart {
+    let chart = Chart {
         title: "Removed slots in a TinySet whose keys are replaced",
         subtitle:
             "64-byte blocks, 64 chains, 40 keys each; a step adds a key and removes a random one"
@@ -378,5 +378,6 @@ pub(super) fn figure_15(effort: &Effort) -> Outcome<Chart> {
             })
             .collect(),
         legend: (370.0, 292.0),
-    })
+    };
+    Ok((tally, chart))
 }
