@@ -11,7 +11,8 @@ use crate::kinds::{self, KINDS, KindInfo};
 
 /// A filter of any kind: one that a configuration or a file names.
 ///
-/// Lookups are those of [`Filter`]; what not every kind can do is asked for.
+/// Lookups are those of [`Filter`]. What not every kind can do is an `Option`:
+/// [`as_insert`](AnyFilter::as_insert) and the like.
 /// [`Keyed<AnyFilter>`](crate::Keyed) does the same with keys.
 ///
 /// ```

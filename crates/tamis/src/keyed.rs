@@ -1,5 +1,5 @@
-//! `Keyed<F>`: a filter of keys. It hashes them and asks a filter of hashes; `file.rs` opens and
-//! saves it.
+//! `Keyed<F>`: a filter of keys. It hashes them and looks the hashes up in a filter; `file.rs`
+//! opens and saves it.
 
 use crate::any::{AnyFilter, Held};
 use crate::config::Config;

@@ -77,8 +77,8 @@ kinds! {
 }
 
 /// Makes of each line its type's [`Declared::INFO`], and of all lines [`KINDS`], [`for_each_kind`]
-/// and the names by id. What a kind can do are the methods of [`KindInfo`] below that a line names,
-/// each of which asks for the trait. A family is compiled with its feature.
+/// and the names by id. What a kind can do, a line says by naming methods of [`KindInfo`] below,
+/// each of which is bounded by its trait. A family is compiled with its feature.
 macro_rules! kinds {
     ($($family:ident $feature:literal {$(
         $id:literal $name:ident: $file:ident :: $type:ident, $tier:ident,
