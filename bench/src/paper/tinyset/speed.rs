@@ -101,7 +101,7 @@ pub(super) fn table_2(effort: &Effort) -> Outcome<Tally> {
         let adds = small.add.max(large.add) < bloom.add;
         let finds = small.query.max(large.query) < bloom.query;
         let verdict = match (adds, finds) {
-            (true, true) => "reproduced".into(),
+            (true, true) => "reproduced",
             (true, false) => "does not reproduce: the Bloom filter answers faster than one",
             (false, true) => "does not reproduce: the Bloom filter adds faster than one",
             (false, false) => "does not reproduce: the Bloom filter is faster than one at both",
