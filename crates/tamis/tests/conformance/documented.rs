@@ -72,7 +72,7 @@ fn essay<'a>(source: &'a str, type_name: &str) -> Vec<&'a str> {
             rest[..end.unwrap_or(rest.len())] == *type_name
         })
     };
-    let Some(at) = lines.iter().position(|line| named(&line)) else {
+    let Some(at) = lines.iter().position(named) else {
         panic!("{type_name} is not in its file");
     };
     let above = lines[..at].iter().rev();
