@@ -18,7 +18,7 @@ use tamis::{
 use crate::failure::Failure;
 use crate::input::{Files, InputArgs, Purpose, Source};
 use crate::progress::Progress;
-use crate::{choice, interrupt, target};
+use crate::{choice, clock, interrupt, target};
 
 /// What is held per key while a set is gathered, built, encoded and verified, at most. Of 10⁶
 /// keys the program's peak (`/usr/bin/time -v tamis build --threads 1`) is 41 bytes per key for
@@ -130,10 +130,11 @@ enum Hashes {
 impl Gathered {
     /// The filter, opened anew from the bytes that will be its file, with every hash found in it.
     pub(crate) fn verified(
-        self,
+        mut self,
         threads: usize,
         what: &str,
     ) -> Result<Encoded<AnyFilter>, Failure> {
+        clock::start(&mut self.filter)?;
         match self.hashes {
             Hashes::Held(hashes) => target::verified(self.filter, &hashes, threads, what),
             Hashes::OnDisk(mut hashes) => {

@@ -2,8 +2,8 @@
 
 use tamis::{AnyFilter, Keyed};
 
-use crate::output;
 use crate::target::SCATTER;
+use crate::{clock, output};
 
 /// What is wrong with a filter; nothing where it is in good health.
 pub(crate) fn warnings(keyed: &Keyed<AnyFilter>) -> Vec<String> {
@@ -28,6 +28,7 @@ pub(crate) fn warnings(keyed: &Keyed<AnyFilter>) -> Vec<String> {
             16.0 * tamis::math::hash_floor(keys)
         ));
     }
+    warnings.extend(clock::warning(keyed));
     warnings
 }
 

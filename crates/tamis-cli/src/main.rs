@@ -6,6 +6,7 @@
 
 mod change;
 mod choice;
+mod clock;
 mod cmd;
 mod failure;
 mod gather;

@@ -10,7 +10,7 @@ use crate::failure::{self, Failure};
 use crate::gather::{Inserter, each_batch};
 use crate::input::{Files, Purpose};
 use crate::progress::Progress;
-use crate::{health, output, target};
+use crate::{clock, health, output, target};
 
 /// Insert keys into a filter file
 ///
@@ -20,7 +20,8 @@ use crate::{health, output, target};
 ///
 /// A key that the filter seems to hold already is left out, unless copies count: in kinds that
 /// remove or count, and in windows, where it stays longer. Kinds that are built once take no keys
-/// later; `tamis kinds` tells which do.
+/// later; `tamis kinds` tells which do. A window of time (`sliding:seconds=…`) first forgets what
+/// is too old by the clock; the keys of one call come at one time, its start.
 #[derive(clap::Args)]
 #[command(before_help = "Examples:
   tamis add seen.tamis today.txt
@@ -42,6 +43,7 @@ pub(crate) fn run(Args { change: args }: &Args) -> Result<ExitCode, Failure> {
         return Err(Failure::usage(&place.name, why));
     }
 
+    clock::start(&mut filter)?;
     let progress = Progress::over(files.len());
     let purpose = Purpose::keys(*filter.hashing());
     let mut inserter = Inserter::of(kind);

@@ -11,7 +11,7 @@ use tamis::{AnyFilter, Config, Hashed, Hashing, Keyed};
 use crate::failure::{self, Failure};
 use crate::input::{Files, InputArgs, Purpose, Reader, Source};
 use crate::secret::{self, SecretArgs};
-use crate::{choice, output, units};
+use crate::{choice, clock, output, units};
 
 /// Print the records whose key may be in the filter
 ///
@@ -93,7 +93,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         return Err(Failure::usage("standard input", why));
     }
     let secret = args.secret.known()?;
-    let filter = filter(source, args, secret.as_ref())?;
+    let mut filter = filter(source, args, secret.as_ref())?;
     let mut purpose = Purpose::lookup(*filter.hashing());
     let truth = args.exact.as_ref().map(|keys| {
         purpose.second = Some(Hashing::secret(secret::random()?));
@@ -107,7 +107,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     for number in 0..files.number() {
         let source = files.open(number)?;
         let reader = args.input.read(source, purpose)?;
-        check(args, &filter, truth.as_ref(), reader, &mut totals, &mut out)?;
+        check(args, &mut filter, truth.as_ref(), reader, &mut totals, &mut out)?;
         if args.quiet && totals.passed > 0 {
             break;
         }
@@ -138,7 +138,7 @@ impl Totals {
 /// Checks one file.
 fn check(
     args: &Args,
-    filter: &Keyed<AnyFilter>,
+    filter: &mut Keyed<AnyFilter>,
     truth: Option<&Truth>,
     mut reader: Reader,
     totals: &mut Totals,
@@ -147,6 +147,8 @@ fn check(
     let many = args.input.many_keys();
     let mut found = Vec::new();
     while let Some(batch) = reader.next_batch()? {
+        // Input may come slowly.
+        clock::advance(filter)?;
         found.resize(batch.hashes.len(), false);
         filter.contains_batch(batch.hashes.iter().copied().map(Hashed), &mut found);
         out.header(batch.header());

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use tamis::{AnyFilter, Hashing, Keyed, Open};
 
+use crate::clock;
 use crate::failure::Failure;
 
 /// As many bytes as tell a filter from a list of keys, and what is compressed from what is not.
@@ -111,7 +112,7 @@ impl Source {
     }
 
     /// Opens the filter that this is, verifying everything; under the secret, where that is kept
-    /// elsewhere.
+    /// elsewhere. A window of time has forgotten what is too old by now.
     pub(crate) fn filter(mut self, secret: Option<&Hashing>) -> Result<Keyed<AnyFilter>, Failure> {
         self.peek()?;
         // By its path the library knows how much memory to take at once.
@@ -120,7 +121,9 @@ impl Source {
             Some(path) => open.load(path),
             None => open.read(self.head.chain(self.rest)),
         };
-        opened.map_err(|e| Failure::decode(self.name, &e))
+        let mut filter = opened.map_err(|e| Failure::decode(self.name, &e))?;
+        clock::advance(&mut filter)?;
+        Ok(filter)
     }
 
     /// The file itself, for what must be read at any place; `None` where it is none, or

@@ -17,3 +17,4 @@ mod manual;
 mod merge;
 mod report;
 mod secret;
+mod window;

@@ -99,7 +99,8 @@ use crate::packed::Packed;
 /// # Windows of time
 ///
 /// With `seconds` a generation ends by the clock, which the caller reads and hands to
-/// [`advance`](Sliding::advance), so that tests and replays own the time. Capacity is then the
+/// [`advance`](Sliding::advance), so that tests and replays own the time; the program `tamis`
+/// hands it the seconds since 1970. Capacity is then the
 /// most that a window is to hold, and a generation takes its share of it: the insertion after
 /// that is refused ([`Full`]), never taken at the price of the rate or of the window. Keys that
 /// the filter is built from came at one time, so all of them are in one generation, and the share
@@ -217,6 +218,40 @@ impl Sliding {
             self.begin(self.start_of(tick));
         }
         self.state.make_mut()[CLOCK] = now;
+    }
+
+    /// The time that the filter was last told, since the start of the caller's choice: zero before
+    /// the first reading. `None` where insertions are counted.
+    pub fn clock(&self) -> Option<Duration> {
+        self.window_time()?;
+        Some(Duration::from_nanos(self.state[CLOCK]))
+    }
+
+    /// Sets the clock of a filter that has not been told the time yet: what it holds counts as
+    /// inserted now. Later, and in a window of insertions, nothing happens.
+    ///
+    /// For a start that lies long before the filter, such as 1970: [`advance`](Sliding::advance)
+    /// would take the keys that the filter was built from for as old as that.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tamis::{Config, Keyed, Sliding};
+    ///
+    /// let config = Config::new(1000).set("seconds", 600);
+    /// let mut visits: Keyed<Sliding> = Keyed::build(&config, ["203.0.113.7"])?;
+    /// let now = Duration::from_secs(1_700_000_000);
+    /// visits.filter_mut().set_clock(now);
+    /// visits.filter_mut().advance(now + Duration::from_secs(60));
+    /// assert!(visits.contains("203.0.113.7"));
+    /// # Ok::<(), tamis::BuildError>(())
+    /// ```
+    pub fn set_clock(&mut self, now: Duration) {
+        if self.seconds > 0 && self.state[CLOCK] == 0 {
+            let now = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
+            let newest = SLICES + 2 * self.newest.trailing_zeros() as usize;
+            let state = self.state.make_mut();
+            (state[CLOCK], state[newest + 1]) = (now, now);
+        }
     }
 
     /// Makes room where a window of time was [`Full`], by beginning a generation before its time:
@@ -770,6 +805,27 @@ mod tests {
             filter.advance(50 * SECOND);
             assert!(filter.is_empty() && filter.covered() == Some(40 * SECOND));
         }
+    }
+
+    #[test]
+    fn a_clock_that_starts_late_makes_no_key_older() {
+        let start = 1_700_000_003 * SECOND;
+        let config = Config::new(400).set("seconds", 40);
+        let mut filter = Sliding::build(&config, &mut [1, 2, 3]).unwrap();
+        assert_eq!(filter.clock(), Some(Duration::ZERO));
+        filter.set_clock(start);
+        assert_eq!((filter.clock(), filter.len()), (Some(start), 3));
+        filter.set_clock(start + 1000 * SECOND);
+        assert_eq!(filter.clock(), Some(start), "it is set once");
+        filter.advance(start + 40 * SECOND);
+        assert!([1, 2, 3].iter().all(|&hash| filter.contains(hash)));
+        assert_eq!(filter.covered(), Some(40 * SECOND));
+        filter.advance(start + 50 * SECOND);
+        assert!(filter.is_empty());
+
+        let mut counted = window(&Config::new(400));
+        counted.set_clock(start);
+        assert_eq!((counted.clock(), counted.state[CLOCK]), (None, 0));
     }
 
     #[test]
