@@ -1,6 +1,6 @@
 //! What the owner of a filter should know.
 
-use tamis::{AnyFilter, Keyed};
+use tamis::{AnyFilter, Filter, Keyed};
 
 use crate::target::SCATTER;
 use crate::{clock, output};
@@ -10,7 +10,7 @@ pub(crate) fn warnings(keyed: &Keyed<AnyFilter>) -> Vec<String> {
     let (keys, capacity) = (keyed.len(), keyed.capacity());
     let (now, requested) = (keyed.fpr(), keyed.requested_fpr());
     let mut warnings = Vec::new();
-    if keyed.is_over_capacity() && minds(keyed, now > SCATTER * requested) {
+    if keyed.is_over_capacity() {
         warnings.push(format!(
             "over capacity: it was made for {capacity} keys and holds {keys}; build a larger one"
         ));
@@ -28,19 +28,23 @@ pub(crate) fn warnings(keyed: &Keyed<AnyFilter>) -> Vec<String> {
             16.0 * tamis::math::hash_floor(keys)
         ));
     }
+    warnings.extend(stuck(keyed));
     warnings.extend(clock::warning(keyed));
     warnings
 }
 
-/// Whether a filter should not hold more keys than it was made for: its rate has suffered, or it
-/// takes keys and neither grows nor forgets.
-fn minds(keyed: &Keyed<AnyFilter>, suffers: bool) -> bool {
-    let can = keyed.kind().can;
-    suffers || can.insert && !can.window && !can.grow
-}
-
-/// How full a filter is, of what it was made for; `None` where it was made for nothing.
-pub(crate) fn fill(keyed: &Keyed<AnyFilter>) -> Option<f64> {
-    let (keys, capacity) = (keyed.len(), keyed.capacity());
-    (capacity > 0).then(|| keys as f64 / capacity as f64)
+/// What follows from counters that are stuck, if any are.
+fn stuck(keyed: &Keyed<AnyFilter>) -> Option<String> {
+    let (stuck, can) = (keyed.filter().saturated(), keyed.kind().can);
+    let removal = match can.remove {
+        true => "keys in them may stay when they are removed, and ",
+        false => "",
+    };
+    (stuck > 0).then(|| {
+        let plural = if stuck == 1 { "" } else { "s" };
+        format!(
+            "{stuck} counter{plural} stuck at the greatest value: {removal}counts end there; build \
+             with wider counters (counter_bits), or insert keys less often"
+        )
+    })
 }

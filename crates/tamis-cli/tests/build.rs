@@ -285,7 +285,7 @@ fn keys_beyond_the_memory_go_into_the_filter_as_they_come() {
         .complains(&["half of --max-memory"]);
     build(&["--kind", "cuckoo", "--capacity", "3000"])
         .exits(2)
-        .complains(&["full at"]);
+        .complains(&["are full"]);
 }
 
 #[test]

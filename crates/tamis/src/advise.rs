@@ -45,7 +45,7 @@ pub struct Needs {
     /// The false-positive rate that is acceptable with all of them in.
     pub fpr: f64,
     /// All keys are there when the filter is built, so that kinds without insertion serve too. Of
-    /// no effect beside `remove`, `grow` or `window`, which insert.
+    /// no effect beside `grow` or `window`, which insert.
     pub fixed: bool,
     /// Keys leave again.
     pub remove: bool,
@@ -107,7 +107,7 @@ impl Needs {
     }
 
     fn inserts(&self) -> bool {
-        !self.fixed || self.remove || self.grow || self.window
+        !self.fixed || self.grow || self.window
     }
 
     /// What this kind lacks; `None` if it can do all that is needed.

@@ -162,6 +162,10 @@ impl Filter for AnyFilter {
         self.filter.fpr()
     }
 
+    fn saturated(&self) -> u64 {
+        self.filter.saturated()
+    }
+
     fn prefetch(&self, hash: u64) {
         self.filter.prefetch(hash);
     }

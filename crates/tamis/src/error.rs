@@ -77,13 +77,13 @@ impl fmt::Display for Full {
             FullKind::Capacity => {
                 write!(
                     f,
-                    "the filter is full at {}; build a larger one (a higher capacity)",
+                    "the places for this key are full, with {} in the filter; build a larger one (a higher capacity)",
                     Keys(self.keys)
                 )
             }
             FullKind::Duplicates(limit) => write!(
                 f,
-                "the filter holds this key {limit} times already, the most it can; insert a key once, or use a counting kind"
+                "this key, and those that the filter cannot tell from it, fill every place that it may take, with {limit} copies; insert each key once, or take a kind that counts more copies, such as `counting_minimal`"
             ),
             FullKind::Slices(limit) => write!(
                 f,

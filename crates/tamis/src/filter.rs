@@ -51,6 +51,13 @@ pub trait Filter: Any + Debug + Send + Sync {
     /// The false-positive rate to expect now, at the present load. May read the whole filter.
     fn fpr(&self) -> f64;
 
+    /// How many counters have reached their greatest value, which they keep whatever is removed: a
+    /// key in them may stay when its copies are taken out, and counts end there. 0 in kinds
+    /// without such counters. May read the whole filter.
+    fn saturated(&self) -> u64 {
+        0
+    }
+
     /// Prefetches the memory that [`contains`](Self::contains) or an insertion of this hash will
     /// read.
     fn prefetch(&self, _hash: u64) {}
@@ -87,8 +94,8 @@ pub trait Insert: Filter {
     }
 }
 
-/// A filter that can forget a hash that was inserted.
-pub trait Remove: Insert {
+/// A filter that can forget a hash that was inserted, or that it was built from.
+pub trait Remove: Filter {
     /// Takes out one copy of a hash; `false` if none matches, and then nothing has changed.
     ///
     /// Only remove what was inserted: a filter cannot tell a member from a false positive, and

@@ -216,28 +216,6 @@ impl<F: Filter> Keyed<F> {
         self.capacity
     }
 
-    /// Whether it holds more keys than it was built for.
-    ///
-    /// Many kinds take such keys in silence, and their rate rises above the one that was asked
-    /// for. A kind that grows ([`Capabilities::grow`](crate::Capabilities::grow)) keeps its rate,
-    /// and a window forgets the oldest keys.
-    ///
-    /// ```
-    /// use tamis::{Bloom, Config, Filter, Keyed};
-    ///
-    /// let mut seen: Keyed<Bloom> = Keyed::build(&Config::new(1000).fpr(0.01), 0..1000u64)?;
-    /// assert!(!seen.is_over_capacity());
-    /// for id in 1000..2000u64 {
-    ///     seen.insert(&id)?;
-    /// }
-    /// assert!(seen.is_over_capacity());
-    /// assert!(seen.filter().fpr() > 0.1, "1 % was asked for");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn is_over_capacity(&self) -> bool {
-        self.filter.len() > self.capacity
-    }
-
     /// The false-positive rate that was asked for, at capacity.
     pub fn requested_fpr(&self) -> f64 {
         self.fpr
@@ -268,6 +246,43 @@ impl<F: Filter> Keyed<F> {
             fpr,
             ..*self
         }
+    }
+}
+
+/// What the filter was built for, and how far it is from that.
+impl<F: Held> Keyed<F> {
+    /// Whether it holds more keys than it should: than it was built for, and it neither grows
+    /// ([`Capabilities::grow`](crate::Capabilities::grow)) nor forgets
+    /// ([`window`](crate::Capabilities::window)).
+    ///
+    /// Many kinds take such keys in silence, and their rate rises above the one that was asked
+    /// for.
+    ///
+    /// ```
+    /// use tamis::{Bloom, Config, Filter, Keyed};
+    ///
+    /// let mut seen: Keyed<Bloom> = Keyed::build(&Config::new(1000).fpr(0.01), 0..1000u64)?;
+    /// assert!(!seen.is_over_capacity());
+    /// for id in 1000..2000u64 {
+    ///     seen.insert(&id)?;
+    /// }
+    /// assert!(seen.is_over_capacity());
+    /// assert!(seen.filter().fpr() > 0.1, "1 % was asked for");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn is_over_capacity(&self) -> bool {
+        let can = self.filter.parts().0.can;
+        !can.grow && !can.window && self.len() > self.capacity
+    }
+
+    /// How much of its capacity is taken: 1 where all of it is. A window that is full stays at 1,
+    /// though it holds the keys of its slack too. `None` where the capacity bounds nothing: of a
+    /// filter that grows, and of one that was built for no keys.
+    pub fn fill(&self) -> Option<f64> {
+        let can = self.filter.parts().0.can;
+        let fill = self.len() as f64 / self.capacity as f64;
+        let bounded = !can.grow && self.capacity > 0;
+        bounded.then(|| if can.window { fill.min(1.0) } else { fill })
     }
 }
 

@@ -67,7 +67,7 @@ kinds! {
         39 bloomier: bloomier::Bloomier, Core, [map];
     }
     perfect "perfect" {
-        38 perfect: filter::Perfect, Core, [map];
+        38 perfect: filter::Perfect, Core, [remove, map];
     }
     ribbon "ribbon" {
         34 ribbon: standard::Ribbon, Study, [];

@@ -52,7 +52,7 @@ pub(crate) struct Args {
     grow: bool,
 
     /// The set is complete when the filter is built
-    #[arg(long = "static", conflicts_with_all = ["delete", "grow", "window"])]
+    #[arg(long = "static", conflicts_with_all = ["grow", "window"])]
     fixed: bool,
 
     /// Filters are united

@@ -107,7 +107,14 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     for number in 0..files.number() {
         let source = files.open(number)?;
         let reader = args.input.read(source, purpose)?;
-        check(args, &mut filter, truth.as_ref(), reader, &mut totals, &mut out)?;
+        check(
+            args,
+            &mut filter,
+            truth.as_ref(),
+            reader,
+            &mut totals,
+            &mut out,
+        )?;
         if args.quiet && totals.passed > 0 {
             break;
         }

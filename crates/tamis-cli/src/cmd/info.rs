@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde_json::{Map, Value, json};
-use tamis::{Hashing, ParamValue};
+use tamis::{AnyFilter, Keyed, ParamValue};
 
 use crate::failure::Failure;
 use crate::input::Source;
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let hashing = keyed.hashing();
     let (keys, bytes) = (keyed.len(), keyed.file_len());
     let bits_per_key = output::bits_per_key(bytes, keys);
-    let fill = health::fill(&keyed);
+    let fill = keyed.fill();
 
     if args.json {
         let shape: Map<String, Value> = keyed
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
             "hashing": {
                 "function": hashing.function(),
                 "seed": hashing.seed(),
-                "policy": seed_policy(hashing),
+                "policy": seed_policy(&keyed),
             },
             "warnings": warnings,
         }))?;
@@ -105,7 +105,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         ),
         ("shape", shape.join(", ")),
         ("hashing", format!("{}, {seed}", hashing.function())),
-        ("seed policy", seed_policy(hashing).to_string()),
+        ("seed policy", seed_policy(&keyed)),
     ];
     if warnings.is_empty() {
         rows.push(("health", "good".to_string()));
@@ -121,15 +121,19 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
 }
 
 /// Who knows how keys are hashed, and what follows.
-fn seed_policy(hashing: &Hashing) -> &'static str {
-    match hashing.seed() {
-        Some(0) => {
-            "the default seed: filters of all builders can be merged; not for keys that strangers choose"
+fn seed_policy(keyed: &Keyed<AnyFilter>) -> String {
+    let hashing = keyed.hashing();
+    let (whose, merged) = match hashing.seed() {
+        Some(0) => ("the default seed", "filters of all builders"),
+        Some(_) => ("a seed of the builder's", "only filters of the same"),
+        None if hashing.is_in_files() => {
+            return "a secret that this file holds: keep the file private".to_string();
         }
-        Some(_) => {
-            "a seed of the builder's: only filters of the same can be merged; not for keys that strangers choose"
-        }
-        None if hashing.is_in_files() => "a secret that this file holds: keep the file private",
-        None => "a secret that is kept elsewhere",
-    }
+        None => return "a secret that is kept elsewhere".to_string(),
+    };
+    let merging = match keyed.kind().can.merge {
+        true => format!(": {merged} can be merged"),
+        false => String::new(),
+    };
+    format!("{whose}{merging}; not for keys that strangers choose")
 }

@@ -179,7 +179,7 @@ fn health_of(name: &str, keyed: &Keyed<AnyFilter>) -> String {
     for warning in &warnings {
         let _ = writeln!(out, "<p class=\"warn\">{}</p>", escape(warning));
     }
-    if let Some(fill) = health::fill(keyed) {
+    if let Some(fill) = keyed.fill() {
         out += &draw::meter("Keys, of the capacity", fill);
     }
     let rate = keyed.fpr() / keyed.requested_fpr();

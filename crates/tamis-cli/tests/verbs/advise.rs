@@ -143,7 +143,7 @@ fn nothing_that_suits_is_exit_code_1_and_usage_2() {
         &["advise", "--keys", "9", "--fpr", "0"],
         &["advise", "--keys", "9", "--hit-rate", "2"],
         &["advise", "--keys", "9", "--miss-cost", "0"],
-        &["advise", "--keys", "9", "--static", "--delete"],
+        &["advise", "--keys", "9", "--static", "--grow"],
         &["advise", "--keys", "9", "--max-memory", "small"],
     ] {
         room.run(bad).exits(2);

@@ -1,6 +1,6 @@
-use tamis::{AnyFilter, Config, Hashing, Keyed};
+use tamis::{AnyFilter, Config, Hashing, KINDS, Keyed};
 
-use crate::common::Room;
+use crate::common::{Room, numbers};
 
 #[test]
 fn the_fill_and_who_knows_the_seed_are_told() {
@@ -23,6 +23,59 @@ fn the_fill_and_who_knows_the_seed_are_told() {
     secret.save(room.path("secret")).unwrap();
     let text = room.run(["info", "secret"]).exits(0).stdout();
     assert!(text.contains("keep the file private"), "{text}");
+}
+
+#[test]
+fn merging_is_promised_only_where_the_kind_merges() {
+    let room = Room::new();
+    for kind in KINDS {
+        for seed in ["0", "9"] {
+            room.filter("f", 0..50, &["--kind", kind.name, "--seed", seed]);
+            let json = room.run(["info", "f", "--json"]).exits(0).json();
+            let policy = json["hashing"]["policy"].as_str().unwrap();
+            assert_eq!(policy.contains("merged"), kind.can.merge, "{policy}");
+        }
+    }
+}
+
+#[test]
+fn counters_that_are_stuck_are_told() {
+    let room = Room::new();
+    for (kind, removal) in [("counting", true), ("counting_minimal", false)] {
+        let kind = format!("{kind}:capacity=1000,counter_bits=4");
+        room.filter("f", 0..100, &["--kind", &kind]);
+        let info = room.run(["info", "f"]).exits(0).stdout();
+        assert!(info.contains("health          good"), "{info}");
+        let often = "often\n".repeat(20);
+        room.feed(often, ["add", "f"])
+            .exits(0)
+            .says(&["counters stuck"]);
+        let info = room.run(["info", "f"]).exits(0).stdout();
+        assert!(
+            !info.contains("good") && info.contains("7 counters stuck"),
+            "{info}"
+        );
+        assert_eq!(info.contains("when they are removed"), removal, "{info}");
+    }
+}
+
+#[test]
+fn what_grows_has_no_fill_and_a_window_is_full_at_most() {
+    let room = Room::new();
+    for (kind, fill) in [
+        ("scalable", serde_json::Value::Null),
+        ("compacting", serde_json::Value::Null),
+        ("sliding", 1.0.into()),
+        ("age_partitioned", 1.0.into()),
+    ] {
+        room.filter("f", 0..100, &["--kind", kind, "--capacity", "200"]);
+        room.feed(numbers(100..5000), ["add", "f"])
+            .exits(0)
+            .says_nothing();
+        let json = room.run(["info", "f", "--json"]).exits(0).json();
+        assert_eq!(json["fill"], fill, "{kind}");
+        assert!(json["warnings"].as_array().unwrap().is_empty(), "{json}");
+    }
 }
 
 #[test]

@@ -33,8 +33,12 @@ fn keys_leave_a_window_of_time_as_the_clock_goes() {
     // A window and a quarter after the first.
     let later = START + 750;
     at(&room, later, &old, &["check", "f"]).exits(1).prints("");
-    at(&room, later, &new, &["check", "f"]).exits(0).prints(&new);
-    let info = at(&room, later, b"", &["info", "f", "--json"]).exits(0).json();
+    at(&room, later, &new, &["check", "f"])
+        .exits(0)
+        .prints(&new);
+    let info = at(&room, later, b"", &["info", "f", "--json"])
+        .exits(0)
+        .json();
     assert_eq!(info["keys"], 100);
     // Looking changes no file, and a clock that went back no answer.
     let changed = room.get("f");
@@ -43,7 +47,9 @@ fn keys_leave_a_window_of_time_as_the_clock_goes() {
         .exits(1)
         .prints("");
     assert!(room.get("f") == changed);
-    at(&room, START, &both, &["check", "f"]).exits(0).prints(&both);
+    at(&room, START, &both, &["check", "f"])
+        .exits(0)
+        .prints(&both);
     // What comes again stays.
     at(&room, later, &old, &["add", "f"]).exits(0);
     at(&room, later + 600, &old, &["check", "f"])
@@ -77,15 +83,24 @@ fn a_clock_that_is_wrong_is_told() {
     let config: Config = "sliding:seconds=600,capacity=1000".parse().unwrap();
     let filter: Keyed<AnyFilter> = Keyed::build(&config, ["a", "b"]).unwrap();
     filter.save(room.path("still")).unwrap();
-    at(&room, START, b"a\n", &["check", "still"]).exits(0).prints("a\n");
+    at(&room, START, b"a\n", &["check", "still"])
+        .exits(0)
+        .prints("a\n");
     let info = at(&room, START, b"", &["info", "still"]).exits(0).stdout();
     assert!(info.contains("its clock was never started"), "{info}");
     at(&room, START, b"c\n", &["add", "still"]).exits(0);
     let both = b"a\nc\n";
-    at(&room, START + 600, both, &["check", "still"]).exits(0).prints(both);
+    at(&room, START + 600, both, &["check", "still"])
+        .exits(0)
+        .prints(both);
     at(&room, START + 750, both, &["check", "still"]).exits(1);
 
     let mut command = room.command();
-    let bad = command.env("TAMIS_NOW", "noon").args(["info", "f"]).output();
-    Ran(bad.unwrap()).exits(2).complains(&["TAMIS_NOW", "seconds since 1970"]);
+    let bad = command
+        .env("TAMIS_NOW", "noon")
+        .args(["info", "f"])
+        .output();
+    Ran(bad.unwrap())
+        .exits(2)
+        .complains(&["TAMIS_NOW", "seconds since 1970"]);
 }

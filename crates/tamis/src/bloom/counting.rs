@@ -137,7 +137,7 @@ impl Rule for Least {
 /// away would forget that more keys may need it, and deny one of them some day. With distinct
 /// keys that does not happen (7·10⁻¹⁷ a counter at capacity). It does happen when one key is
 /// inserted 15 times or more. That key then stays, however often it is removed;
-/// [`saturated`](CountingBy::saturated) says how many counters are so stuck, and
+/// [`saturated`](Filter::saturated) says how many counters are so stuck, and
 /// [`fpr`](Filter::fpr) counts them. Give such data wider counters.
 ///
 /// When even the least of a key's counters is saturated, nothing bounds the copies from above:
@@ -253,14 +253,6 @@ impl<R: Rule> CountingBy<R> {
         self.counters.width()
     }
 
-    /// How many counters have reached their greatest value, which they keep whatever is removed.
-    ///
-    /// While there are none, removing every key leaves the filter as it was when it was new.
-    /// Reads the whole filter.
-    pub fn saturated(&self) -> u64 {
-        self.counters.saturated()
-    }
-
     /// The Bloom filter of the keys that are in, equal to the one that they would have built.
     ///
     /// # Errors
@@ -297,6 +289,11 @@ impl<R: Rule> Filter for CountingBy<R> {
     #[inline(always)]
     fn contains(&self, hash: u64) -> bool {
         self.counters.holds(hash)
+    }
+
+    /// While there are none, removing every key leaves the filter as it was when it was new.
+    fn saturated(&self) -> u64 {
+        self.counters.saturated()
     }
 
     fn len(&self) -> u64 {

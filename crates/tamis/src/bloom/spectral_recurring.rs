@@ -96,12 +96,6 @@ impl SpectralRecurring {
         self.first.width()
     }
 
-    /// How many counters of the first array have reached their greatest value, which they keep.
-    /// Reads all of it.
-    pub fn saturated(&self) -> u64 {
-        self.first.saturated()
-    }
-
     /// How often the hash was inserted: 0 exactly where it is not contained, seldom too high, and
     /// **seldom too low**. The greatest value of a counter, 255 of eight bits, stands for so many
     /// or more.
@@ -135,6 +129,11 @@ impl Filter for SpectralRecurring {
     #[inline]
     fn contains(&self, hash: u64) -> bool {
         self.first.holds(hash)
+    }
+
+    /// Of the first array.
+    fn saturated(&self) -> u64 {
+        self.first.saturated()
     }
 
     fn len(&self) -> u64 {

@@ -150,12 +150,6 @@ impl VariableIncrement {
         self.table.width()
     }
 
-    /// How many counters have reached their greatest value, which they keep whatever is removed.
-    /// Reads the whole filter.
-    pub fn saturated(&self) -> u64 {
-        self.table.iter().filter(|&c| c == self.greatest()).count() as u64
-    }
-
     #[inline(always)]
     fn greatest(&self) -> u64 {
         low_mask(self.table.width())
@@ -284,6 +278,10 @@ impl Filter for VariableIncrement {
             }
         }
         true
+    }
+
+    fn saturated(&self) -> u64 {
+        self.table.iter().filter(|&c| c == self.greatest()).count() as u64
     }
 
     fn len(&self) -> u64 {

@@ -254,10 +254,9 @@ impl DLeft {
         let free = emptiest.and_then(|place| {
             (place * CELLS..(place + 1) * CELLS).find(|&cell| self.cells.get(cell) == 0)
         });
-        let kind = if copies == MOST_COPIES {
-            FullKind::Duplicates(MOST_COPIES)
-        } else {
-            FullKind::Capacity
+        let kind = match copies {
+            0 => FullKind::Capacity,
+            _ => FullKind::Duplicates(copies),
         };
         free.ok_or(Full::new(kind, self.len))
     }
@@ -624,6 +623,27 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_key_whose_buckets_have_no_more_room_is_told_from_a_full_table() {
+        let key = mix64(1000);
+        let mut filter = DLeft::build(&Config::new(1000).fpr(0.01), &mut []).unwrap();
+        (0..150).for_each(|i| filter.insert(mix64(i)).unwrap());
+        let full = loop {
+            if let Err(full) = filter.insert(key) {
+                break full;
+            }
+        };
+        // Some cells of its buckets are others', and most of the table is free.
+        let copies = filter.count(key);
+        assert!(copies < MOST_COPIES && filter.len() < filter.cells() / 5);
+        assert_eq!(full.kind(), FullKind::Duplicates(copies));
+        let told = full.to_string();
+        assert!(
+            told.contains("insert each key once") && !told.contains("larger"),
+            "{told}"
+        );
     }
 
     #[test]

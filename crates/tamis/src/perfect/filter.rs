@@ -7,7 +7,7 @@ use crate::bits::{fastrange, low_mask};
 use crate::build::pairs;
 use crate::config::{Config, Param};
 use crate::error::{BuildError, DecodeError};
-use crate::filter::{Filter, Kind, Map};
+use crate::filter::{Filter, Kind, Map, Remove};
 use crate::format::{Decoder, Encoder};
 use crate::key::Key;
 use crate::keyed::Keyed;
@@ -174,6 +174,19 @@ fn rate(bits: u32) -> f64 {
     1.0 / low_mask(bits) as f64
 }
 
+impl Remove for Perfect {
+    /// Takes out a key and its value. Its place stays, so the filter becomes no smaller, and no
+    /// other key can have it.
+    fn remove(&mut self, hash: u64) -> bool {
+        let Some(number) = self.index(hash) else {
+            return false;
+        };
+        self.entries.set(number, 0);
+        self.len -= 1;
+        true
+    }
+}
+
 impl Map for Perfect {
     /// Values have `value_bits` bits where the configuration says so, and otherwise as many as
     /// the greatest needs.
@@ -256,21 +269,6 @@ impl Perfect {
         let fingerprint = self.entries.get(number) & self.mask;
         let entry = value << self.fingerprint_bits() | fingerprint;
         self.entries.set(number, entry);
-        true
-    }
-
-    /// Takes out a key and its value; `false` where it is not contained, and then nothing has
-    /// changed.
-    ///
-    /// Its place stays, so the filter becomes no smaller, and no other key can have it. Only
-    /// remove what is a member: with probability [`fpr`](Filter::fpr) another key takes out a
-    /// member.
-    pub fn remove(&mut self, hash: u64) -> bool {
-        let Some(number) = self.index(hash) else {
-            return false;
-        };
-        self.entries.set(number, 0);
-        self.len -= 1;
         true
     }
 
@@ -373,12 +371,6 @@ impl Keyed<Perfect> {
     pub fn set<K: Key + ?Sized>(&mut self, key: &K, value: u64) -> bool {
         let hash = self.hash(key);
         self.filter_mut().set(hash, value)
-    }
-
-    /// Takes out a key and its value; `false` where it is not contained: see [`Perfect::remove`].
-    pub fn remove<K: Key + ?Sized>(&mut self, key: &K) -> bool {
-        let hash = self.hash(key);
-        self.filter_mut().remove(hash)
     }
 }
 

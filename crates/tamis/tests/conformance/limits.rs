@@ -105,9 +105,12 @@ pub(crate) fn capacity(info: &'static KindInfo) {
         if insert.insert(hash).is_err() {
             return;
         }
-        let over = filter.filter().len() > 500;
-        assert_eq!(filter.is_over_capacity(), over);
-        assert!(over || info.can.window, "a key was not counted");
+        let (can, more) = (info.can, filter.len() > 500);
+        assert_eq!(filter.is_over_capacity(), more && !can.grow && !can.window);
+        assert!(more || can.window, "a key was not counted");
+        let fill = filter.fill();
+        assert_eq!(fill.is_none(), can.grow);
+        assert!(fill.is_none_or(|fill| (fill > 1.0) == filter.is_over_capacity()));
     }
 }
 
