@@ -83,6 +83,8 @@ def main():
         ("joined.txt", sorted(set(users[250:300]) - set(known))),
         ("left.txt", known[::12]),
         ("genome.fa", genome(random)),
+        ("prices.csv", ["item,cents"] + [f"{word},{100 + random.below(900)}" for word in WORDS]),
+        ("basket.txt", WORDS[::15] + ["saffron"]),
     ]:
         (HERE / name).write_bytes("".join(line + "\n" for line in lines).encode())
 

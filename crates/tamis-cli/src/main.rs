@@ -4,6 +4,7 @@
 //! some record passed or all went well, 1 none did, 2 usage, 3 a damaged filter file, 4 input or
 //! output failed.
 
+mod ask;
 mod change;
 mod choice;
 mod clock;
@@ -14,6 +15,7 @@ mod health;
 mod input;
 mod interrupt;
 mod output;
+mod pairs;
 mod progress;
 mod secret;
 mod target;
@@ -39,8 +41,8 @@ use crate::failure::Failure;
   tamis dedup visits.txt                          each line once",
     after_help = "Exit codes:
   0  done; check, dedup: some record passed
-  1  check, dedup: no record passed; remove: no key was held; verify: a key is not held;
-     advise: no kind suits; bench: no kind could be measured
+  1  check, dedup: no record passed; remove, count: no key was held; get: none has a value;
+     verify: a key is not held; advise: no kind suits; bench: no kind could be measured
   2  usage: an argument is wrong
   3  a file is no filter, or a damaged one
   4  reading or writing failed"
@@ -56,6 +58,8 @@ enum Verb {
     Check(cmd::check::Args),
     Add(cmd::add::Args),
     Remove(cmd::remove::Args),
+    Count(cmd::count::Args),
+    Get(cmd::get::Args),
     Verify(cmd::verify::Args),
     Merge(cmd::merge::Args),
     Fold(cmd::fold::Args),
@@ -76,6 +80,8 @@ fn main() -> ExitCode {
         Verb::Check(args) => cmd::check::run(&args),
         Verb::Add(args) => cmd::add::run(&args),
         Verb::Remove(args) => cmd::remove::run(&args),
+        Verb::Count(args) => cmd::count::run(&args),
+        Verb::Get(args) => cmd::get::run(&args),
         Verb::Verify(args) => cmd::verify::run(&args),
         Verb::Merge(args) => cmd::merge::run(&args),
         Verb::Fold(args) => cmd::fold::run(&args),

@@ -39,7 +39,7 @@ fn the_sample_visits_pass_as_they_would_through_grep() {
         .prints(expected);
 }
 
-const SAMPLES: [&str; 7] = [
+const SAMPLES: [&str; 9] = [
     "blocklist.txt",
     "visits.txt",
     "visits.csv",
@@ -47,6 +47,8 @@ const SAMPLES: [&str; 7] = [
     "joined.txt",
     "left.txt",
     "genome.fa",
+    "prices.csv",
+    "basket.txt",
 ];
 
 /// The commands of the README and of the tour, as a reader would type them.
@@ -73,8 +75,8 @@ fn every_command_of_the_readme_and_the_tour_works_on_the_sample_data() {
         }
     }
     for verb in [
-        "build", "check", "add", "remove", "verify", "info", "merge", "fold", "diff", "dedup",
-        "kinds", "advise", "bench", "report",
+        "build", "check", "add", "remove", "count", "get", "verify", "info", "merge", "fold",
+        "diff", "dedup", "kinds", "advise", "bench", "report",
     ] {
         let verb = format!("tamis {verb} ");
         assert!(

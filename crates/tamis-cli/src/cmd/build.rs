@@ -10,11 +10,11 @@ use tamis::{BuildError, BuildErrorKind, Hashing};
 use crate::choice::{self, KindArg};
 use crate::failure::{self, Failure};
 use crate::gather::Gather;
-use crate::input::{Files, InputArgs};
+use crate::input::{Field, Files, InputArgs};
 use crate::progress::Progress;
 use crate::secret::Secret;
 use crate::target::{self, Target};
-use crate::{output, units};
+use crate::{output, pairs, units};
 
 /// Make a filter of a list of keys
 ///
@@ -49,6 +49,7 @@ use crate::{output, units};
   zcat events.jsonl.gz | tamis build --json-key user.id -o seen.tamis
   tamis build pwned.txt -d : -f 1 --hex -o pwned.tamis
   tamis build genome.fa.gz --kmer 31 -o genome.tamis
+  tamis build prices.csv -f item --value-field cents -o prices.tamis
   tamis build users.txt -o users.tamis --kind cuckoo:bits=12 --capacity 1000000")]
 pub(crate) struct Args {
     /// The files of keys; - or nothing for standard input
@@ -71,6 +72,20 @@ pub(crate) struct Args {
     /// Make room for this many keys, if they are more than are given
     #[arg(long, value_name = "N", value_parser = units::keys)]
     capacity: Option<u64>,
+
+    /// Make a map: each key's value is this field of its CSV or TSV record, a whole number from 0 to
+    /// 2^64 - 1
+    ///
+    /// The kind is then a `bloomier` unless --kind names another map. All pairs are held in
+    /// memory, 16 bytes each. A key that comes again must have the same value. `tamis get` reads
+    /// the values.
+    #[arg(
+        long,
+        value_name = "FIELD",
+        requires = "field",
+        conflicts_with = "max_memory"
+    )]
+    value_field: Option<Field>,
 
     /// How many threads read files, sort, build and verify [default: as many as there are]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
@@ -147,19 +162,31 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
 
     let threads = choice::threads(args.threads.map(usize::from));
     let mut progress = Progress::over(files.len());
-    let gather = Gather {
-        files,
-        input: &args.input,
-        config: config.threads(threads),
-        hashing,
-        max_memory: args.max_memory,
-        directory: args.temp_dir.clone().unwrap_or_else(|| target.directory()),
-        target: target.name(),
+    let mut config = config.threads(threads);
+    let (filter, why) = if let Some(value) = &args.value_field {
+        let (kind, why) = pairs::DEFAULT;
+        let why = config.kind.is_none().then_some(why);
+        if why.is_some() {
+            config = config.kind(kind);
+        }
+        let (input, name) = (&args.input, target.name());
+        let map = pairs::map(&files, input, value, &config, hashing, &progress, &name)?;
+        (map, why)
+    } else {
+        let gather = Gather {
+            files,
+            input: &args.input,
+            config,
+            hashing,
+            max_memory: args.max_memory,
+            directory: args.temp_dir.clone().unwrap_or_else(|| target.directory()),
+            target: target.name(),
+        };
+        let gathered = gather.run(&mut progress)?;
+        let why = gathered.why;
+        progress.stage("verifying");
+        (gathered.verified(threads, &target.name())?, why)
     };
-    let gathered = gather.run(&mut progress)?;
-    let why = gathered.why;
-    progress.stage("verifying");
-    let filter = gathered.verified(threads, &target.name())?;
     progress.stage("writing");
     target.write(&filter)?;
     progress.clear();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde_json::{Map, Value, json};
-use tamis::{AnyFilter, Keyed, ParamValue};
+use tamis::{AnyFilter, HashCompaction, Keyed, ParamValue};
 
 use crate::failure::Failure;
 use crate::input::Source;
@@ -15,7 +15,8 @@ use crate::{health, output};
 /// Tell what is in a filter file, and whether it is in good health
 ///
 /// The whole file is verified. Bits per key are those of the file; the fill is the share of its
-/// capacity that a filter holds.
+/// capacity that a filter holds. The omission of a `hash_compaction` is the probability that it
+/// took a key for one that it held, and so left it out.
 #[derive(clap::Args)]
 #[command(before_help = "Examples:
   tamis info blocklist.tamis
@@ -64,6 +65,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
             "fill": fill,
             "requested_fpr": keyed.requested_fpr(),
             "fpr": keyed.fpr(),
+            "omission_probability": omission(&keyed),
             "bytes": bytes,
             "bits_per_key": bits_per_key,
             "shape": shape,
@@ -107,6 +109,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         ("hashing", format!("{}, {seed}", hashing.function())),
         ("seed policy", seed_policy(&keyed)),
     ];
+    if let Some(omission) = omission(&keyed) {
+        rows.push(("omission", output::rate(omission)));
+    }
     if warnings.is_empty() {
         rows.push(("health", "good".to_string()));
     }
@@ -118,6 +123,13 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     }
     output::write(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The probability that a key was left out because it seemed to be there, of the kind whose users
+/// ask for it.
+fn omission(keyed: &Keyed<AnyFilter>) -> Option<f64> {
+    let filter = keyed.downcast_ref::<HashCompaction>()?;
+    Some(filter.omission_probability())
 }
 
 /// Who knows how keys are hashed, and what follows.

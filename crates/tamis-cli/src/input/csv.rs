@@ -87,7 +87,7 @@ impl Csv {
     }
 
     /// Reads the header; the number of its bytes, or 0 where more text is needed.
-    fn read_header(&mut self, text: &[u8], last: bool, keys: &Keys) -> Result<usize, Failure> {
+    fn read_header(&mut self, text: &[u8], last: bool, source: &str) -> Result<usize, Failure> {
         let bom = if text.starts_with(BOM) { BOM.len() } else { 0 };
         if self.name.is_none() {
             return Ok(self.record(text, bom, last).map_or(0, |(end, _)| end));
@@ -100,7 +100,7 @@ impl Csv {
             };
             let name = match found {
                 Found::Nothing => {
-                    self.index = self.number_of(&names, keys)?;
+                    self.index = self.number_of(&names, source)?;
                     return Ok(end);
                 }
                 Found::At(from, to) => &text[from..to],
@@ -112,7 +112,7 @@ impl Csv {
     }
 
     /// The number, from 0, of the one field that has the name that is sought.
-    fn number_of(&mut self, names: &[String], keys: &Keys) -> Result<usize, Failure> {
+    fn number_of(&mut self, names: &[String], source: &str) -> Result<usize, Failure> {
         let sought = self.name.take().unwrap_or_default();
         let named = names.iter().zip(0..).filter(|(name, _)| **name == sought);
         let why = match named.map(|(_, number)| number).collect::<Vec<_>>()[..] {
@@ -127,7 +127,7 @@ impl Csv {
                 other + 1
             ),
         };
-        Err(Failure::usage(&keys.name, why))
+        Err(Failure::usage(source, why))
     }
 
     /// The record that starts at `start`: where it ends, and where its field is. `None` where it
@@ -230,7 +230,7 @@ impl Shape for Csv {
         let mut at = 0;
         if self.at_start && !text.is_empty() {
             if self.header {
-                at = self.read_header(text, last, keys)?;
+                at = self.read_header(text, last, &keys.name)?;
                 if at == 0 {
                     return Ok(0);
                 }
@@ -267,6 +267,32 @@ impl Shape for Csv {
             at = end;
         }
         Ok(at)
+    }
+}
+
+/// A second field of records that were read for their keys.
+pub(crate) struct Column(Csv);
+
+impl Column {
+    pub(super) fn new(field: &Field, delimiter: u8, end: u8) -> Column {
+        Column(Csv::new(field, delimiter, false, end))
+    }
+
+    /// Finds a field that is known by its name.
+    pub(crate) fn read_header(&mut self, header: &[u8], source: &str) -> Result<(), Failure> {
+        if !header.is_empty() && self.0.name.is_some() {
+            self.0.read_header(header, true, source)?;
+        }
+        Ok(())
+    }
+
+    /// The field of a record; `None` where it has too few.
+    pub(crate) fn of<'a>(&'a mut self, record: &'a [u8]) -> Option<&'a [u8]> {
+        match self.0.record(record, 0, true)?.1 {
+            Found::Nothing => None,
+            Found::At(from, to) => Some(&record[from..to]),
+            Found::Unquoted => Some(&self.0.unquoted),
+        }
     }
 }
 

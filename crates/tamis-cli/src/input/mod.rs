@@ -32,6 +32,8 @@ use std::path::{Path, PathBuf};
 use tamis::{Hashing, Key};
 
 use crate::failure::{self, Failure};
+pub(crate) use csv::Field;
+pub(crate) use records::content;
 use records::{Lines, Streamed};
 pub(crate) use source::{Source, is_same};
 
@@ -121,6 +123,19 @@ impl InputArgs {
             hex: self.hex,
             int: self.int,
             ..InputArgs::default()
+        }
+    }
+
+    /// Where a second field of each record is.
+    pub(crate) fn column_of(&self, field: &Field) -> csv::Column {
+        csv::Column::new(field, self.delimiter.unwrap_or(b','), self.end())
+    }
+
+    /// The same, with a header where this field is a name in it.
+    pub(crate) fn with_header_for(&self, field: &Field) -> InputArgs {
+        InputArgs {
+            header: self.header || matches!(field, Field::Name(_)),
+            ..self.clone()
         }
     }
 

@@ -53,7 +53,7 @@ pub(super) fn ends(text: &[u8], end: u8, last: bool) -> impl Iterator<Item = usi
 
 /// A record without its end: the end byte and, before a line's, a `\r`.
 #[inline]
-pub(super) fn content(record: &[u8], end: u8) -> &[u8] {
+pub(crate) fn content(record: &[u8], end: u8) -> &[u8] {
     match record {
         [content @ .., b'\r', b'\n'] if end == b'\n' => content,
         [content @ .., byte] if *byte == end => content,

@@ -59,8 +59,10 @@ fn colours_are_left_out_where_they_are_not_wanted() {
 }
 
 /// Arguments with which a verb prints something.
-const PRINTING: [&[&str]; 10] = [
+const PRINTING: [&[&str]; 12] = [
     &["info", "a"],
+    &["count", "counted", "keys.txt"],
+    &["get", "map", "keys.txt"],
     &["kinds"],
     &["advise", "--keys", "1000"],
     &["diff", "a", "a"],
@@ -76,6 +78,8 @@ fn room() -> Room {
     let room = Room::new();
     room.put("keys.txt", numbers(0..1000));
     room.filter("a", 0..1000, &["--kind", "bloom", "--capacity", "2000"]);
+    room.filter("counted", 0..1000, &["--kind", "counting"]);
+    room.filter("map", 0..1000, &["-f", "1", "--value-field", "1"]);
     room
 }
 

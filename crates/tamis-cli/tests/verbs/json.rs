@@ -42,6 +42,7 @@ fn the_documentation_has_every_field_and_no_other() {
     let bloom = ["--kind", "bloom", "--capacity", "65536"];
     room.filter("a", 0..500, &bloom);
     room.filter("b", 0..500, &["--kind", "cuckoo"]);
+    room.filter("map", 0..500, &["-f", "1", "--value-field", "1"]);
     room.damaged();
     let docs = std::fs::read_to_string(sample("../../docs/JSON.md")).unwrap();
     let large = "bloom:capacity=18446744073709551615";
@@ -50,6 +51,8 @@ fn the_documentation_has_every_field_and_no_other() {
         &["check", "a", "keys.txt", "--exact", "keys.txt"],
         &["add", "a", "more.txt"],
         &["remove", "b", "keys.txt"],
+        &["count", "b", "keys.txt"],
+        &["get", "map", "keys.txt"],
         &["verify", "a", "damaged", "--keys", "keys.txt"],
         &["merge", "a", "a", "-o", "f", "--force"],
         &["fold", "a", "-o", "f", "--force"],

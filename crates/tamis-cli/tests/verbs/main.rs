@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod advise;
+mod ask;
 mod bench;
 #[path = "../common/mod.rs"]
 mod common;

@@ -114,8 +114,6 @@ const LOAD: u64 = 6;
 /// What the counter of a cell can say.
 const COUNTER_BITS: u32 = 2;
 const MOST_IN_CELL: u64 = low_mask(COUNTER_BITS);
-/// Copies of one fingerprint that its four buckets hold.
-const MOST_COPIES: u64 = TABLES * CELLS * MOST_IN_CELL;
 /// Widths of a remainder. With fewer than 4 bits buckets fill unevenly; above 32 no rate that a
 /// 64-bit hash can promise needs it.
 const BITS: std::ops::RangeInclusive<u64> = 4..=32;
@@ -637,7 +635,7 @@ mod tests {
         };
         // Some cells of its buckets are others', and most of the table is free.
         let copies = filter.count(key);
-        assert!(copies < MOST_COPIES && filter.len() < filter.cells() / 5);
+        assert!(copies < TABLES * CELLS * MOST_IN_CELL && filter.len() < filter.cells() / 5);
         assert_eq!(full.kind(), FullKind::Duplicates(copies));
         let told = full.to_string();
         assert!(
