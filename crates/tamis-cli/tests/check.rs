@@ -75,7 +75,7 @@ fn every_command_of_the_readme_and_the_tour_works_on_the_sample_data() {
         }
     }
     for verb in [
-        "build", "check", "add", "remove", "count", "get", "verify", "info", "merge", "fold",
+        "build", "check", "add", "remove", "count", "get", "verify", "info", "merge", "halve",
         "diff", "dedup", "kinds", "advise", "bench", "report",
     ] {
         let verb = format!("tamis {verb} ");

@@ -532,7 +532,7 @@ fn an_interrupted_merge_or_fold_leaves_no_temporary_file() {
     room.filter("a", 0..9, &large);
     for args in [
         &["merge", "a", "a", "-o", "f"][..],
-        &["fold", "a", "-o", "f"],
+        &["halve", "a", "-o", "f"],
     ] {
         let interrupted = (0..20).any(|_| {
             let mut child = room.spawn(args);

@@ -53,6 +53,10 @@ pub struct Needs {
     pub copies: u64,
     /// Filters are united without their keys.
     pub merge: bool,
+    /// Filters give up half their space without their keys.
+    pub halve: bool,
+    /// Each key has a value. Maps are built once, so that nothing is inserted.
+    pub map: bool,
     /// The number of keys is not known in advance; `keys` is a first guess.
     pub grow: bool,
     /// Only the last `keys` insertions matter.
@@ -95,6 +99,8 @@ impl Needs {
             remove: false,
             copies: 0,
             merge: false,
+            halve: false,
+            map: false,
             grow: false,
             window: false,
             most_bytes: None,
@@ -107,7 +113,7 @@ impl Needs {
     }
 
     fn inserts(&self) -> bool {
-        !self.fixed || self.grow || self.window
+        !(self.fixed || self.map) || self.grow || self.window
     }
 
     /// What this kind lacks; `None` if it can do all that is needed.
@@ -124,6 +130,8 @@ impl Needs {
             (self.remove, can.remove, "it does not remove"),
             (self.copies > 0, can.count, "it does not count"),
             (self.merge, can.merge, "it does not merge"),
+            (self.halve, can.halve, "it cannot be halved"),
+            (self.map, can.map, "it holds no values"),
         ] {
             if needed && !can {
                 return Some(lack.into());
@@ -335,7 +343,7 @@ impl fmt::Display for Warning {
 /// needs.remove = true;
 /// let advice = advise::advise(&needs)?;
 /// let best = &advice.choices[0];
-/// assert!(best.kind.can.remove && best.fpr <= 0.0101);
+/// assert!(best.kind.can.remove && best.fpr <= 0.01);
 /// println!("{}: {:.1} bits per key; {}", best.config, best.bits_per_key, best.why);
 ///
 /// // One lookup in a million asks for a member: then 1 % of false positives drown them.
@@ -664,7 +672,8 @@ fn size(kind: &KindInfo, asked: &Config, largest: u64) -> Result<Size, BuildErro
     };
     Ok(Size {
         bytes: built as f64 * (keys.max(1) as f64 / of as f64),
-        fpr,
+        // It is made for this rate at most; that of one that was filled scatters around it.
+        fpr: fpr.min(asked.fpr),
         exact: of == keys.max(1),
     })
 }

@@ -121,6 +121,9 @@ pub struct Config {
     params: Vec<(String, String)>,
 }
 
+/// What the text form is made of.
+const SEPARATORS: [char; 3] = [',', ':', '='];
+
 impl Config {
     /// The rate where none is asked for.
     pub const DEFAULT_FPR: f64 = 0.01;
@@ -151,11 +154,26 @@ impl Config {
         self
     }
 
-    /// Sets one of the kind's own parameters by name, as [`with`](Config::with) does by constant.
+    /// Sets one of the kind's own parameters by name, as [`with`](Config::with) does by constant;
+    /// `capacity` and `fpr` too, where the value is a number for them.
+    ///
+    /// Checked when a filter is built: a name that the kind does not know is refused, and so is a
+    /// name or value with one of the characters `,`, `:` and `=`, which the text form is made of.
     #[must_use]
     pub fn set(mut self, name: &str, value: impl fmt::Display) -> Config {
-        self.params.retain(|(known, _)| known != name);
-        self.params.push((name.to_string(), value.to_string()));
+        let value = value.to_string();
+        match name {
+            "capacity" if value.parse::<u64>().is_ok() => {
+                self.capacity = value.parse().unwrap_or_default();
+            }
+            "fpr" if value.parse::<f64>().is_ok() => {
+                self.fpr = value.parse().unwrap_or_default();
+            }
+            _ => {
+                self.params.retain(|(known, _)| known != name);
+                self.params.push((name.to_string(), value));
+            }
+        }
         self
     }
 
@@ -238,7 +256,19 @@ impl Config {
             }
             .into());
         }
-        for (name, _) in &self.params {
+        for (name, value) in &self.params {
+            if value.contains(SEPARATORS) {
+                let expected = "a value without `,`, `:` and `=`";
+                return Err(BuildError::parameter(name, value, expected));
+            }
+            let expected = match &**name {
+                "capacity" => Some("a whole number below 2^64"),
+                "fpr" => Some("a number between 0 and 1"),
+                _ => None,
+            };
+            if let Some(expected) = expected {
+                return Err(BuildError::parameter(name, value, expected));
+            }
             if !kind.params.iter().any(|p| p.name == name) {
                 let names: Vec<_> = ["capacity", "fpr"]
                     .into_iter()
@@ -361,9 +391,11 @@ impl fmt::Display for Config {
             write!(f, "{kind}:")?;
         }
         write!(f, "capacity={},fpr={}", self.capacity, self.fpr)?;
+        // What would be read as something else is refused by builders, and so is this.
+        let plain = |text: &str| text.replace(SEPARATORS, "?");
         self.params
             .iter()
-            .try_for_each(|(name, value)| write!(f, ",{name}={value}"))
+            .try_for_each(|(name, value)| write!(f, ",{}={}", plain(name), plain(value)))
     }
 }
 
@@ -405,6 +437,39 @@ impl FromStr for Config {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_parameter_cannot_smuggle_another() {
+        let smuggled = Config::new(10).kind("bloom").set("k", "3,fpr=0.5");
+        let told = crate::kind("bloom").unwrap().build(&smuggled, &mut []);
+        let told = told.unwrap_err().to_string();
+        assert!(
+            told.contains("k=3,fpr=0.5") && told.contains("without"),
+            "{told}"
+        );
+        let again: Config = smuggled.to_string().parse().unwrap();
+        assert_eq!(again.fpr, Config::DEFAULT_FPR);
+        assert!(
+            crate::kind("bloom")
+                .unwrap()
+                .build(&again, &mut [])
+                .is_err()
+        );
+        for (name, value) in [
+            ("k", "a:b"),
+            ("k,fpr", "1"),
+            ("k=1,k", "1"),
+            ("fpr", "high"),
+        ] {
+            let config = Config::new(10).kind("bloom").set(name, value);
+            let built = crate::kind("bloom").unwrap().build(&config, &mut []);
+            assert!(built.is_err(), "{name} {value}");
+            let again: Config = config.to_string().parse().unwrap_or(config.clone());
+            assert_eq!(again.fpr, Config::DEFAULT_FPR, "{name} {value}");
+        }
+        let config = Config::default().set("fpr", 0.5).set("capacity", 7);
+        assert_eq!(config, Config::new(7).fpr(0.5));
+    }
 
     #[test]
     fn text_and_configuration_are_two_forms_of_one_thing() {

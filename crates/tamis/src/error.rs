@@ -211,12 +211,12 @@ pub enum BuildErrorKind {
         /// The names that the kind knows, in one line.
         known: String,
     },
-    /// No kind of this name is registered; `similar` is the nearest name.
+    /// No kind of this name is registered; `similar` is the nearest name, if one is near.
     UnknownKind {
         /// The name as given; empty where the configuration names no kind.
         name: String,
-        /// The registered name that looks most like it.
-        similar: &'static str,
+        /// The registered name that a few letters make of it.
+        similar: Option<&'static str>,
     },
     /// The kind's family is not part of this build.
     NotCompiled {
@@ -342,11 +342,14 @@ impl fmt::Display for BuildError {
             BuildErrorKind::UnknownParameter { kind, name, known } => {
                 write!(f, "`{kind}` has no parameter `{name}`; it takes: {known}")
             }
-            BuildErrorKind::UnknownKind { name, similar } if name.is_empty() => {
-                write!(f, "the configuration names no kind of filter; write one before a colon, such as `{similar}:fpr=0.01`")
+            BuildErrorKind::UnknownKind { name, .. } if name.is_empty() => {
+                write!(f, "the configuration names no kind of filter; write one before a colon, such as `bloom:fpr=0.01`")
             }
-            BuildErrorKind::UnknownKind { name, similar } => {
+            BuildErrorKind::UnknownKind { name, similar: Some(similar) } => {
                 write!(f, "no kind of filter is called `{name}`; did you mean `{similar}`?")
+            }
+            BuildErrorKind::UnknownKind { name, similar: None } => {
+                write!(f, "no kind of filter is called `{name}`; `KINDS` and `tamis kinds --all` list those that are")
             }
             BuildErrorKind::NotCompiled { kind } => {
                 write!(f, "this build has no `{kind}`; enable the feature of its family, or `registry` for all")

@@ -455,7 +455,7 @@ pub trait KindVisitor {
 ///
 /// # Errors
 ///
-/// [`BuildError`] that suggests the nearest name.
+/// [`BuildError`] that suggests the nearest name, if one is near.
 pub fn kind(name: &str) -> Result<&'static KindInfo, BuildError> {
     KINDS.iter().find(|info| info.name == name).ok_or_else(|| {
         if let Some(&(_, kind)) = NAMES.iter().find(|named| named.1 == name) {
@@ -463,9 +463,10 @@ pub fn kind(name: &str) -> Result<&'static KindInfo, BuildError> {
         }
         let similar = KINDS
             .iter()
-            .map(|info| info.name)
-            .min_by_key(|known| edits(name, known))
-            .unwrap_or_default();
+            .map(|info| (edits(name, info.name), info.name))
+            .min()
+            .filter(|&(edits, _)| 3 * edits <= name.len())
+            .map(|(_, known)| known);
         BuildErrorKind::UnknownKind {
             name: name.into(),
             similar,
@@ -508,10 +509,26 @@ mod tests {
             error.kind(),
             &BuildErrorKind::UnknownKind {
                 name: "cukoo".into(),
-                similar: "cuckoo"
+                similar: Some("cuckoo")
             }
         );
         assert!(kind("").is_err());
+        for (name, nearest) in [
+            ("blom", Some("bloom")),
+            ("binary_fuse", Some("binary_fuse8")),
+            ("splitblock", Some("split_block")),
+            ("hello", None),
+            ("hyperloglog", None),
+            ("set", None),
+        ] {
+            let error = kind(name).unwrap_err();
+            let told = error.to_string();
+            assert_eq!(told.contains("did you mean"), nearest.is_some(), "{told}");
+            assert!(
+                nearest.is_none_or(|nearest| told.contains(nearest)),
+                "{told}"
+            );
+        }
     }
 
     #[test]

@@ -59,6 +59,14 @@ pub(crate) struct Args {
     #[arg(long)]
     merge: bool,
 
+    /// Filters are halved (`tamis halve`)
+    #[arg(long)]
+    halve: bool,
+
+    /// Each key has a value (`tamis get`); maps are built once
+    #[arg(long, conflicts_with_all = ["grow", "window"])]
+    map: bool,
+
     /// Only the last keys matter
     #[arg(long)]
     window: bool,
@@ -126,6 +134,8 @@ fn needs(args: &Args) -> Needs {
     needs.remove = args.delete;
     needs.copies = args.count.unwrap_or(0);
     needs.merge = args.merge;
+    needs.halve = args.halve;
+    needs.map = args.map;
     needs.grow = args.grow;
     needs.window = args.window;
     needs.most_bytes = args.max_memory;

@@ -15,7 +15,7 @@ use crate::output;
 ///
 /// Every kind is built from keys and looked up. Some also insert keys later, remove them, count
 /// how often a key was inserted (up to so many copies), merge with another filter, grow beyond
-/// their capacity at the same rate, fold to half their size, know a value for each key (map), or
+/// their capacity at the same rate, halve their size, know a value for each key (map), or
 /// hold a window: the last keys only.
 #[derive(clap::Args)]
 #[command(before_help = "Examples:
@@ -56,7 +56,7 @@ fn as_json(kind: &KindInfo) -> Value {
         "copies": kind.copies,
         "merge": can.merge,
         "grow": can.grow,
-        "fold": can.halve,
+        "halve": can.halve,
         "map": can.map,
         "window": can.window,
         "parameters": params,
@@ -75,12 +75,12 @@ fn param_as_json(param: &Param) -> Value {
 fn table(kinds: &[&KindInfo]) -> String {
     let width = kinds.iter().map(|k| k.name.len()).max().unwrap_or(0);
     let mut text = format!(
-        "{:width$}  insert remove count merge grow fold map window  about\n",
+        "{:width$}  insert remove count merge grow halve map window  about\n",
         "kind"
     );
     for kind in kinds {
         let can = kind.can;
-        let [insert, remove, merge, grow, fold, map, window] = [
+        let [insert, remove, merge, grow, halve, map, window] = [
             can.insert, can.remove, can.merge, can.grow, can.halve, can.map, can.window,
         ]
         .map(|can| if can { "yes" } else { "-" });
@@ -91,7 +91,7 @@ fn table(kinds: &[&KindInfo]) -> String {
         // Writing to memory does not fail.
         let _ = writeln!(
             text,
-            "{:width$}  {insert:6} {remove:6} {count:5} {merge:5} {grow:4} {fold:4} {map:3} {window:6}  {}",
+            "{:width$}  {insert:6} {remove:6} {count:5} {merge:5} {grow:4} {halve:5} {map:3} {window:6}  {}",
             kind.name, kind.about
         );
         for param in kind.params {

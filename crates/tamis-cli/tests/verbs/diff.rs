@@ -51,7 +51,7 @@ fn sizes_and_similarity_are_as_near_as_their_errors_say() {
 #[test]
 fn a_larger_filter_is_folded_to_the_others_size() {
     let room = room();
-    room.run(["fold", "a", "-o", "half"]).exits(0);
+    room.run(["halve", "a", "-o", "half"]).exits(0);
     for pair in [["a", "half"], ["half", "a"]] {
         let json = room
             .run(["diff", pair[0], pair[1], "--json"])

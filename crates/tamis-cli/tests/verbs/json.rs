@@ -55,7 +55,7 @@ fn the_documentation_has_every_field_and_no_other() {
         &["get", "map", "keys.txt"],
         &["verify", "a", "damaged", "--keys", "keys.txt"],
         &["merge", "a", "a", "-o", "f", "--force"],
-        &["fold", "a", "-o", "f", "--force"],
+        &["halve", "a", "-o", "f", "--force"],
         &["info", "a"],
         &["diff", "a", "a"],
         &["dedup", "keys.txt"],

@@ -12,7 +12,7 @@ fn the_table_says_what_the_library_says() {
         assert_eq!(listed["kind"], kind.name);
         assert_eq!(listed["core"], kind.tier == Tier::Core);
         assert_eq!(listed["grow"], kind.can.grow);
-        assert_eq!(listed["fold"], kind.can.halve);
+        assert_eq!(listed["halve"], kind.can.halve);
         assert_eq!(listed["map"], kind.can.map);
         assert_eq!(listed["window"], kind.can.window);
         assert_eq!(listed["copies"], kind.copies);

@@ -10,7 +10,7 @@ mod common;
 mod dedup;
 mod diff;
 mod every;
-mod fold;
+mod halve;
 mod info;
 mod json;
 mod kinds;

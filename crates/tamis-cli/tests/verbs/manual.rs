@@ -11,7 +11,7 @@ fn every_shell_has_a_script_that_knows_every_verb() {
             .exits(0)
             .says_nothing()
             .stdout();
-        for verb in ["build", "dedup", "advise", "fold"] {
+        for verb in ["build", "dedup", "advise", "halve"] {
             assert!(script.contains(verb), "{shell}: {verb}");
         }
         let json = room.run(["completions", shell, "--json"]).exits(0).json();
@@ -61,8 +61,8 @@ fn every_verb_has_a_page_with_its_examples() {
         room.get("pages/tamis-merge.1"),
         json["tamis-merge"].as_str().unwrap().as_bytes()
     );
-    let one = room.run(["man", "fold", "--json"]).exits(0).json();
-    assert!(one["tamis-fold"].is_string());
+    let one = room.run(["man", "halve", "--json"]).exits(0).json();
+    assert!(one["tamis-halve"].is_string());
     let files = room
         .run(["man", "--dir", "pages", "--json"])
         .exits(0)

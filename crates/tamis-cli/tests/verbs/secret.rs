@@ -11,7 +11,7 @@ const OPENING: [&[&str]; 10] = [
     &["remove", "c", "keys.txt"],
     &["merge", "a", "b", "-o", "out", "--force"],
     &["diff", "a", "b"],
-    &["fold", "a", "-o", "out", "--force"],
+    &["halve", "a", "-o", "out", "--force"],
     &["report", "a", "--keys", "100"],
     &["check", "a", "keys.txt", "--exact", "keys.txt"],
 ];

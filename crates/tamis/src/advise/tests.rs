@@ -238,3 +238,31 @@ fn numbers_that_are_none_are_named() {
     assert_eq!(with(|n| n.keys = 0), Ok(()));
     assert_eq!(with(|n| n.keys = u64::MAX), Ok(()));
 }
+
+#[test]
+fn no_choice_has_a_higher_rate_than_was_asked_for() {
+    for (keys, fpr) in [
+        (1000, 0.01),
+        (20_000, 0.01),
+        (1_000_000, 0.01),
+        (20_000, 0.001),
+    ] {
+        let mut needs = Needs::new(keys, fpr);
+        needs.all = true;
+        for choice in advise(&needs).unwrap().choices {
+            assert!(choice.fpr <= fpr, "{}: {}", choice.kind.name, choice.fpr);
+        }
+    }
+}
+
+#[test]
+fn maps_and_halves_can_be_asked_for() {
+    let mut needs = Needs::new(10_000, 0.01);
+    (needs.map, needs.all) = (true, true);
+    let maps = advise(&needs).unwrap().choices;
+    assert!(!maps.is_empty() && maps.iter().all(|choice| choice.kind.can.map));
+    (needs.map, needs.halve) = (false, true);
+    let halves = advise(&needs).unwrap().choices;
+    let halved = |choice: &Choice| choice.kind.can.halve && choice.kind.can.insert;
+    assert!(!halves.is_empty() && halves.iter().all(halved));
+}

@@ -15,10 +15,10 @@ fn a_folded_filter_holds_every_key_in_half_the_bytes() {
                 0..5000,
                 &["--kind", kind.name, "--capacity", &capacity],
             );
-            let fold = [
-                "fold", "large", "-o", "small", "--force", "--times", "2", "--json",
+            let halve = [
+                "halve", "large", "-o", "small", "--force", "--times", "2", "--json",
             ];
-            room.run(fold).0.status.success()
+            room.run(halve).0.status.success()
         });
         assert!(folded.is_some(), "{kind:?}");
         let info = |name: &str| room.run(["info", name, "--json"]).exits(0).json();
@@ -39,19 +39,19 @@ fn a_rate_says_how_far_to_go() {
         0..5000,
         &["--kind", "bloom", "--capacity", "65536"],
     );
-    let fold = |fpr: &str| {
+    let halve = |fpr: &str| {
         let args = [
-            "fold", "large", "-o", "small", "--force", "--json", "--fpr", fpr,
+            "halve", "large", "-o", "small", "--force", "--json", "--fpr", fpr,
         ];
         room.run(args).exits(0).says_nothing().json()
     };
-    let (strict, loose) = (fold("1e-9"), fold("0.02"));
+    let (strict, loose) = (halve("1e-9"), halve("0.02"));
     assert!(strict["fpr"].as_f64().unwrap() <= 1e-9 || strict["halved"] == 0);
     assert!(loose["halved"].as_u64() > strict["halved"].as_u64());
     assert!(loose["fpr"].as_f64().unwrap() <= 0.02, "{loose}");
-    let fold = ["fold", "large", "-o", "small", "--force"];
-    room.run(fold).exits(0).prints("").says_nothing();
-    let said = room.run(fold.iter().chain(&["--verbose"])).exits(0);
+    let halve = ["halve", "large", "-o", "small", "--force"];
+    room.run(halve).exits(0).prints("").says_nothing();
+    let said = room.run(halve.iter().chain(&["--verbose"])).exits(0);
     said.prints("").says(&["halved 1 times"]);
 }
 
@@ -60,23 +60,23 @@ fn exit_codes() {
     let room = Room::new();
     room.filter("cuckoo", 0..10, &["--kind", "cuckoo"]);
     room.filter("bloom", 0..10, &["--kind", "bloom", "--capacity", "65536"]);
-    room.run(["fold", "cuckoo", "-o", "f"])
+    room.run(["halve", "cuckoo", "-o", "f"])
         .exits(2)
         .says(&["a `cuckoo` cannot be folded", "`bloom`"]);
-    room.run(["fold", "bloom", "-o", "f", "--times", "60"])
+    room.run(["halve", "bloom", "-o", "f", "--times", "60"])
         .exits(2)
         .says(&["bits", "to be halved"]);
-    room.run(["fold", "bloom", "-o", "bloom"])
+    room.run(["halve", "bloom", "-o", "bloom"])
         .exits(2)
         .says(&["--force"]);
-    room.run(["fold", "bloom"]).exits(2);
-    room.run(["fold", room.damaged(), "-o", "f"])
+    room.run(["halve", "bloom"]).exits(2);
+    room.run(["halve", room.damaged(), "-o", "f"])
         .exits(3)
         .says(&["damaged: "]);
-    room.run(["fold", "absent", "-o", "f"])
+    room.run(["halve", "absent", "-o", "f"])
         .exits(4)
         .says(&["absent: "]);
-    room.run(["fold", "bloom", "-o", "absent/f"])
+    room.run(["halve", "bloom", "-o", "absent/f"])
         .exits(4)
         .says(&["absent/f: "]);
     assert!(!room.path("f").exists());

@@ -1,4 +1,4 @@
-//! `tamis fold`: a filter that turned out too large is shrunk, without its keys.
+//! `tamis halve`: a filter that turned out too large is shrunk, without its keys.
 
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
@@ -23,9 +23,9 @@ use crate::{output, units};
 /// built anew.
 #[derive(clap::Args)]
 #[command(before_help = "Examples:
-  tamis fold large.tamis -o small.tamis              half the size
-  tamis fold large.tamis -o small.tamis --times 3    an eighth
-  tamis fold large.tamis -o small.tamis --fpr 0.02   as small as the rate allows")]
+  tamis halve large.tamis -o small.tamis             half the size
+  tamis halve large.tamis -o small.tamis --times 3   an eighth
+  tamis halve large.tamis -o small.tamis --fpr 0.02  as small as the rate allows")]
 pub(crate) struct Args {
     /// The filter file; - for standard input
     filter: PathBuf,
