@@ -32,12 +32,15 @@ pub(crate) struct AskArgs {
     input: InputArgs,
 }
 
+/// The numbers of some hashes; `None` where the filter knows none.
+pub(crate) type Answers = Result<Vec<Option<u64>>, Unsupported>;
+
 /// How a number is asked for.
 pub(crate) struct Question {
     /// What the number is called, in JSON and in a header.
     pub(crate) name: &'static str,
-    /// The numbers of some hashes; `None` where the filter knows none.
-    pub(crate) ask: fn(&Keyed<AnyFilter>, &[u64]) -> Result<Vec<Option<u64>>, Unsupported>,
+    /// The numbers of some hashes.
+    pub(crate) ask: fn(&Keyed<AnyFilter>, &[u64]) -> Answers,
     /// Whether a number tells that the key is held.
     pub(crate) held: fn(u64) -> bool,
     /// What JSON tells of the filter beside.
