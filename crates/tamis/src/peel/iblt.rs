@@ -13,8 +13,8 @@ use crate::bits::{mix64, positions};
 use crate::error::{BuildError, BuildErrorKind, DecodeError, DecodeErrorKind, Keys, MergeError};
 use crate::math;
 
-/// An invertible Bloom lookup table of 64-bit keys: insert, delete, subtract, and list what is
-/// left.
+/// An invertible Bloom lookup table of 64-bit keys, with values or without: insert, delete,
+/// subtract, look up, and list what is left.
 ///
 /// Two sets are reconciled by the table of one, sent to the other. No key may be in a set twice.
 ///
@@ -37,6 +37,19 @@ use crate::math;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
+/// A table [with values](Iblt::with_values) holds pairs:
+///
+/// ```
+/// use tamis::{Iblt, Lookup};
+///
+/// let mut ports = Iblt::new(100)?.with_values()?;
+/// ports.insert_pair(17, 443)?;
+/// ports.insert_pair(23, 8080)?;
+/// assert_eq!(ports.get(17), Lookup::Inserted(443));
+/// assert_eq!(ports.list_pairs()?.inserted, [(17, 443), (23, 8080)]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # The idea
 ///
 /// ```text
@@ -45,7 +58,8 @@ use crate::math;
 ///   subtable 0          subtable 1          …    each cell:
 ///  ┌────┬────┬────┐    ┌────┬────┬────┐            count   keys inserted − keys deleted
 ///  │    │ x  │    │    │ x⊕y│    │    │            keys    exclusive or of them
-///  └────┴────┴────┘    └────┴────┴────┘            checks  exclusive or of a 32-bit hash of each
+///  └────┴────┴────┘    └────┴────┴────┘            values  exclusive or of theirs, if any
+///                                                  checks  exclusive or of a 32-bit hash of each
 ///         ╰─ count 1, and the check is that of the key: *pure*. x is listed and taken out of
 ///            its cells, which makes the cell of x ⊕ y pure, and so on: peeling
 /// ```
@@ -70,11 +84,14 @@ use crate::math;
 /// - A key inserted twice cancels itself in `keys` and leaves 2 in the count. It can never be
 ///   listed, and it makes others wrong: where x came twice and y was deleted, their common cell
 ///   says that y was inserted. Insert each key once.
+/// - A key that has one value here and another there cancels in `keys` and not in `checks`. It is
+///   not listed, and its cells are left: the listing is incomplete. Where values change, let the
+///   key be a hash of both, and list the old pair and the new one.
 ///
 /// # Cost
 ///
-/// 16 bytes a cell; 1.4 cells, 22.4 bytes, for each of a thousand differences. Insertion touches
-/// k cells: 5, or 4 where more than a hundred differences are expected.
+/// 16 bytes a cell, 24 with values; 1.4 cells, 22.4 bytes, for each of a thousand differences.
+/// Insertion touches k cells: 5, or 4 where more than a hundred differences are expected.
 ///
 /// # When to choose it
 ///
@@ -86,12 +103,15 @@ use crate::math;
 ///
 /// - Eppstein, Goodrich, Uyeda, Varghese, *What's the difference? Efficient set reconciliation
 ///   without prior context*, 2011: subtraction, and sizes for few differences.
-/// - Goodrich, Mitzenmacher, *Invertible Bloom lookup tables*, 2011: the table and its listing.
+/// - Goodrich, Mitzenmacher, *Invertible Bloom lookup tables*, 2011: the table, its values and
+///   its listing. Theirs checks keys alone, and lists a wrong value beside a key whose own changed.
 /// - Molloy, *Cores in random hypergraphs and Boolean formulas*, 2005: when peeling ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Iblt {
     /// The subtables, one after another, all of one size.
     cells: Vec<Cell>,
+    /// One for each cell, or none.
+    values: Vec<u64>,
     k: u32,
     seed: u64,
 }
@@ -105,13 +125,32 @@ struct Cell {
 
 /// What a table holds: keys that were inserted and not deleted, and keys that were deleted and
 /// not inserted, each in ascending order. After a subtraction these are the keys of the one set
-/// only and of the other only.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Difference {
-    /// Keys that are only on this side.
-    pub inserted: Vec<u64>,
-    /// Keys that are only on the side that was subtracted.
-    pub deleted: Vec<u64>,
+/// only and of the other only. [`Iblt::list_pairs`] gives pairs of key and value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference<T = u64> {
+    /// Those that are only on this side.
+    pub inserted: Vec<T>,
+    /// Those that are only on the side that was subtracted.
+    pub deleted: Vec<T>,
+}
+
+impl<T> Default for Difference<T> {
+    fn default() -> Difference<T> {
+        Difference {
+            inserted: Vec::new(),
+            deleted: Vec::new(),
+        }
+    }
+}
+
+impl Difference<(u64, u64)> {
+    fn keys(self) -> Difference {
+        let keys = |pairs: Vec<(u64, u64)>| pairs.into_iter().map(|(key, _)| key).collect();
+        Difference {
+            inserted: keys(self.inserted),
+            deleted: keys(self.deleted),
+        }
+    }
 }
 
 /// What a table tells of one key.
@@ -119,25 +158,26 @@ pub struct Difference {
 pub enum Lookup {
     /// The key is in it neither way.
     Absent,
-    /// The key was inserted.
-    Inserted,
-    /// The key was deleted without having been inserted, or is in the set that was subtracted.
-    Deleted,
+    /// The key was inserted, with this value; 0 in a table without values.
+    Inserted(u64),
+    /// The key, with this value, was deleted without having been inserted, or is in the set that
+    /// was subtracted.
+    Deleted(u64),
     /// All its cells hold several keys.
     Unknown,
 }
 
 /// A table with too few cells for what is in it; some keys could not be listed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Incomplete {
+pub struct Incomplete<T = u64> {
     /// The keys that could. Some are missing; none is wrong, if each key came at most once on a
     /// side and no check of 32 bits agreed by chance.
-    pub listed: Difference,
+    pub listed: Difference<T>,
     /// Cells that still hold keys.
     pub cells_left: u64,
 }
 
-impl fmt::Display for Incomplete {
+impl<T> fmt::Display for Incomplete<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let listed = self.listed.inserted.len() + self.listed.deleted.len();
         write!(
@@ -149,13 +189,33 @@ impl fmt::Display for Incomplete {
     }
 }
 
-impl Error for Incomplete {}
+impl<T: fmt::Debug> Error for Incomplete<T> {}
+
+/// A value for a table that has none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoValues {
+    value: u64,
+}
+
+impl fmt::Display for NoValues {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the table has no values, so none can be {}; make it by `Iblt::with_values`",
+            self.value
+        )
+    }
+}
+
+impl Error for NoValues {}
 
 /// Subtables: below 3 nothing peels, above 16 everything costs more.
 const TABLES: std::ops::RangeInclusive<u32> = 3..=16;
 const MOST_CELLS: u64 = 1 << 32;
 /// What a table's bytes start with.
 const SIGNATURE: [u8; 8] = *b"tamisibl";
+/// What those of a table with values start with.
+const SIGNATURE_OF_PAIRS: [u8; 8] = *b"tamisibm";
 /// Bytes before the cells: the signature, the cells, k and the seed.
 const HEAD: usize = 32;
 const CELL: usize = 16;
@@ -197,9 +257,29 @@ impl Iblt {
         table.resize(len, Cell::default());
         Ok(Iblt {
             cells: table,
+            values: Vec::new(),
             k,
             seed,
         })
+    }
+
+    /// The same table with room for a value of 64 bits beside each key. Keys that are in it
+    /// already have the value 0.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] when there is no memory for the values.
+    pub fn with_values(mut self) -> Result<Iblt, BuildError> {
+        let (len, bytes) = (self.cells.len(), 8 * self.cells());
+        let room = self.values.try_reserve_exact(len - self.values.len());
+        room.map_err(|_| BuildErrorKind::Memory { bytes })?;
+        self.values.resize(len, 0);
+        Ok(self)
+    }
+
+    /// Whether there is a value beside each key.
+    pub fn has_values(&self) -> bool {
+        !self.values.is_empty()
     }
 
     /// How many cells there are, in all subtables.
@@ -209,12 +289,21 @@ impl Iblt {
 
     /// Whether all cells are empty: nothing is in the table, or what is in it cancels.
     pub fn is_empty(&self) -> bool {
-        self.cells.iter().all(|&cell| cell == Cell::default())
+        (0..self.cells.len()).all(|place| self.is_empty_at(place))
+    }
+
+    fn is_empty_at(&self, place: usize) -> bool {
+        self.cells[place] == Cell::default() && self.value(place) == 0
+    }
+
+    /// What the values of a cell combine to; 0 in a table without values.
+    fn value(&self, place: usize) -> u64 {
+        self.values.get(place).copied().unwrap_or(0)
     }
 
     /// Every byte held on the heap.
     pub fn size_in_bytes(&self) -> usize {
-        self.cells.capacity() * size_of::<Cell>()
+        self.cells.capacity() * size_of::<Cell>() + self.values.capacity() * size_of::<u64>()
     }
 
     /// The cells of a key, one in each subtable: this table's geometry.
@@ -227,48 +316,80 @@ impl Iblt {
             .map(|(at, start): (u64, u64)| (start + at) as usize)
     }
 
-    /// A hash of a key that its places say nothing of.
-    fn check(&self, key: u64) -> u32 {
-        (mix64(mix64(key ^ self.seed).wrapping_add(0x6A09_E667_F3BC_C909)) >> 32) as u32
+    /// A hash of a key and its value that the key's places say nothing of.
+    fn check(&self, key: u64, value: u64) -> u32 {
+        let salted = mix64(key ^ self.seed).wrapping_add(0x6A09_E667_F3BC_C909);
+        // The value 0 adds nothing: a set has the checks of its keys.
+        (mix64(salted.wrapping_add(mix64(value))) >> 32) as u32
     }
 
-    fn add(&mut self, key: u64, count: i32) {
-        let check = self.check(key);
+    fn add(&mut self, key: u64, value: u64, count: i32) {
+        let check = self.check(key, value);
         for place in self.places(key) {
             let cell = &mut self.cells[place];
             cell.keys ^= key;
             cell.checks ^= check;
             cell.count = cell.count.wrapping_add(count);
+            if let Some(values) = self.values.get_mut(place) {
+                *values ^= value;
+            }
         }
     }
 
-    /// The key of a cell that holds one, and whether it was inserted.
-    fn pure(&self, place: usize) -> Option<(u64, bool)> {
-        let cell = self.cells[place];
-        let alone = matches!(cell.count, 1 | -1) && cell.checks == self.check(cell.keys);
+    /// The key and the value of a cell that holds one, and whether it was inserted.
+    fn pure(&self, place: usize) -> Option<(u64, u64, bool)> {
+        let (cell, value) = (self.cells[place], self.value(place));
+        let alone = matches!(cell.count, 1 | -1) && cell.checks == self.check(cell.keys, value);
         let at_home = alone && self.places(cell.keys).any(|own| own == place);
-        at_home.then_some((cell.keys, cell.count == 1))
+        at_home.then_some((cell.keys, value, cell.count == 1))
     }
 
-    /// Puts a key in. It must not be in already.
+    /// Puts a key in, with the value 0 if there are values. It must not be in already.
     pub fn insert(&mut self, key: u64) {
-        self.add(key, 1);
+        self.add(key, 0, 1);
     }
 
-    /// Takes a key out, or notes that it is missing here.
+    /// Takes out a key that has no value, or the value 0, or notes that it is missing here.
     pub fn delete(&mut self, key: u64) {
-        self.add(key, -1);
+        self.add(key, 0, -1);
+    }
+
+    /// Puts a key in with its value. It must not be in already.
+    ///
+    /// # Errors
+    ///
+    /// [`NoValues`] when the table has none and this is not 0. Then nothing has changed.
+    pub fn insert_pair(&mut self, key: u64, value: u64) -> Result<(), NoValues> {
+        self.add_pair(key, value, 1)
+    }
+
+    /// Takes a key out, with the value that it was inserted with, or notes that it is missing
+    /// here.
+    ///
+    /// # Errors
+    ///
+    /// As [`insert_pair`](Self::insert_pair).
+    pub fn delete_pair(&mut self, key: u64, value: u64) -> Result<(), NoValues> {
+        self.add_pair(key, value, -1)
+    }
+
+    fn add_pair(&mut self, key: u64, value: u64, count: i32) -> Result<(), NoValues> {
+        if value != 0 && !self.has_values() {
+            return Err(NoValues { value });
+        }
+        self.add(key, value, count);
+        Ok(())
     }
 
     /// What is known of one key without listing.
     pub fn get(&self, key: u64) -> Lookup {
         for place in self.places(key) {
-            if self.cells[place] == Cell::default() {
+            if self.is_empty_at(place) {
                 return Lookup::Absent;
             }
             match self.pure(place) {
-                Some((held, true)) if held == key => return Lookup::Inserted,
-                Some((held, false)) if held == key => return Lookup::Deleted,
+                Some((held, value, true)) if held == key => return Lookup::Inserted(value),
+                Some((held, value, false)) if held == key => return Lookup::Deleted(value),
                 Some(_) => return Lookup::Absent,
                 None => {}
             }
@@ -280,8 +401,8 @@ impl Iblt {
     ///
     /// # Errors
     ///
-    /// [`MergeError`] when the tables differ in cells, subtables or seed. Then nothing has
-    /// changed.
+    /// [`MergeError`] when the tables differ in cells, subtables or seed, or one has values and
+    /// the other none. Then nothing has changed.
     pub fn subtract(&mut self, other: &Iblt) -> Result<(), MergeError> {
         self.combine(other, i32::wrapping_sub)
     }
@@ -299,6 +420,11 @@ impl Iblt {
         MergeError::unless_equal("cells", self.cells(), other.cells())?;
         MergeError::unless_equal("k", u64::from(self.k), u64::from(other.k))?;
         MergeError::unless_equal("seed", self.seed, other.seed)?;
+        let values = |table: &Iblt| u64::from(table.has_values());
+        MergeError::unless_equal("values", values(self), values(other))?;
+        for (ours, theirs) in self.values.iter_mut().zip(&other.values) {
+            *ours ^= theirs;
+        }
         for (ours, theirs) in self.cells.iter_mut().zip(&other.cells) {
             ours.keys ^= theirs.keys;
             ours.checks ^= theirs.checks;
@@ -309,12 +435,17 @@ impl Iblt {
 
     /// The table as bytes, to be sent.
     ///
-    /// The signature `tamisibl`, then as 64-bit numbers, the lowest byte first, the cells, `k`
-    /// and the seed; for each cell the keys (8 bytes), the checks and the count (4 each); last
-    /// the XXH3-64 of all that under the seed `tamisibl`.
+    /// The signature `tamisibl`, or `tamisibm` where there are values; then as 64-bit numbers,
+    /// the lowest byte first, the cells, `k` and the seed; for each cell the keys (8 bytes), the
+    /// checks and the count (4 each); then the values of all cells, if any (8 each); last the
+    /// XXH3-64 of all that under the seed `tamisibl`.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(HEAD + CELL * self.cells.len() + 8);
-        bytes.extend(SIGNATURE);
+        let size = HEAD + CELL * self.cells.len() + 8 * self.values.len() + 8;
+        let mut bytes = Vec::with_capacity(size);
+        bytes.extend(match self.has_values() {
+            true => SIGNATURE_OF_PAIRS,
+            false => SIGNATURE,
+        });
         for field in [self.cells(), u64::from(self.k), self.seed] {
             bytes.extend(field.to_le_bytes());
         }
@@ -322,6 +453,9 @@ impl Iblt {
             bytes.extend(cell.keys.to_le_bytes());
             bytes.extend(cell.checks.to_le_bytes());
             bytes.extend(cell.count.to_le_bytes());
+        }
+        for values in &self.values {
+            bytes.extend(values.to_le_bytes());
         }
         bytes.extend(xxh3_64_with_seed(&bytes, SUM_SEED).to_le_bytes());
         bytes
@@ -336,7 +470,8 @@ impl Iblt {
     /// whatever keys it likes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Iblt, DecodeError> {
         let got = bytes.len() as u64;
-        if !bytes.starts_with(&SIGNATURE) {
+        let has_values = bytes.starts_with(&SIGNATURE_OF_PAIRS);
+        if !has_values && !bytes.starts_with(&SIGNATURE) {
             return Err(DecodeErrorKind::NotAFilter.into());
         }
         let whole = bytes.split_last_chunk::<8>();
@@ -353,7 +488,8 @@ impl Iblt {
             let expected = format!("a multiple of {k} from {k} to 2^32 or just above");
             return Err(DecodeError::invalid("cells", cells, expected));
         }
-        let expected = cells * CELL as u64 + (HEAD + 8) as u64;
+        let a_cell = CELL as u64 + 8 * u64::from(has_values);
+        let expected = cells * a_cell + (HEAD + 8) as u64;
         if expected != got {
             return Err(DecodeErrorKind::Length { expected, got }.into());
         }
@@ -362,12 +498,13 @@ impl Iblt {
             return Err(DecodeErrorKind::Checksum { part, offset }.into());
         }
         // The bytes are there, so the memory asked for is no more than theirs.
+        let no_memory = |_| DecodeErrorKind::Memory {
+            bytes: cells * a_cell,
+        };
+        let (of_cells, of_values) = rest.split_at(cells as usize * CELL);
         let mut table = Vec::new();
-        let memory = cells * size_of::<Cell>() as u64;
-        table
-            .try_reserve_exact(rest.len() / CELL)
-            .map_err(|_| DecodeErrorKind::Memory { bytes: memory })?;
-        table.extend(rest.as_chunks::<CELL>().0.iter().map(|cell| {
+        table.try_reserve_exact(cells as usize).map_err(no_memory)?;
+        table.extend(of_cells.as_chunks::<CELL>().0.iter().map(|cell| {
             let bits = u128::from_le_bytes(*cell);
             Cell {
                 keys: bits as u64,
@@ -375,8 +512,15 @@ impl Iblt {
                 count: (bits >> 96) as i32,
             }
         }));
+        let mut values = Vec::new();
+        values
+            .try_reserve_exact(of_values.len() / 8)
+            .map_err(no_memory)?;
+        let of_values = of_values.as_chunks().0;
+        values.extend(of_values.iter().map(|&values| u64::from_le_bytes(values)));
         Ok(Iblt {
             cells: table,
+            values,
             k: tables,
             seed,
         })
@@ -388,6 +532,21 @@ impl Iblt {
     ///
     /// [`Incomplete`] when some cannot be told apart, with those that can.
     pub fn list(&self) -> Result<Difference, Incomplete> {
+        match self.list_pairs() {
+            Ok(pairs) => Ok(pairs.keys()),
+            Err(Incomplete { listed, cells_left }) => {
+                let listed = listed.keys();
+                Err(Incomplete { listed, cells_left })
+            }
+        }
+    }
+
+    /// Lists all keys that are in the table, each with its value.
+    ///
+    /// # Errors
+    ///
+    /// As [`list`](Self::list).
+    pub fn list_pairs(&self) -> Result<Difference<(u64, u64)>, Incomplete<(u64, u64)>> {
         let mut rest = self.clone();
         let mut listed = Difference::default();
         let mut waiting: VecDeque<usize> = (0..rest.cells.len()).collect();
@@ -395,7 +554,7 @@ impl Iblt {
         // ever.
         let mut left = 2 * rest.cells.len();
         while let Some(place) = waiting.pop_front() {
-            let Some((key, inserted)) = rest.pure(place) else {
+            let Some((key, value, inserted)) = rest.pure(place) else {
                 continue;
             };
             if left == 0 {
@@ -407,13 +566,13 @@ impl Iblt {
             } else {
                 (&mut listed.deleted, 1)
             };
-            list.push(key);
-            rest.add(key, count);
+            list.push((key, value));
+            rest.add(key, value, count);
             waiting.extend(rest.places(key));
         }
         listed.inserted.sort_unstable();
         listed.deleted.sort_unstable();
-        let cells_left = rest.cells.iter().filter(|&&cell| cell != Cell::default());
+        let cells_left = (0..rest.cells.len()).filter(|&place| !rest.is_empty_at(place));
         match cells_left.count() as u64 {
             0 => Ok(listed),
             cells_left => Err(Incomplete { listed, cells_left }),
@@ -434,7 +593,7 @@ mod tests {
     fn listed(trial: u64, d: u64, cells: u64, k: u32) -> Result<Difference, Incomplete> {
         let mut table = Iblt::with_shape(cells, k, 0).unwrap();
         for i in 0..d {
-            table.add(key(trial, i), if i % 2 == 0 { 1 } else { -1 });
+            table.add(key(trial, i), 0, if i % 2 == 0 { 1 } else { -1 });
         }
         let listed = table.list();
         let found = match &listed {
@@ -541,8 +700,8 @@ mod tests {
         let asked =
             |range: std::ops::Range<u64>, answer| range.filter(|&i| table.get(i) == answer).count();
         let (inserted, deleted) = (
-            asked(0..100, Lookup::Inserted),
-            asked(100..200, Lookup::Deleted),
+            asked(0..100, Lookup::Inserted(0)),
+            asked(100..200, Lookup::Deleted(0)),
         );
         assert_eq!(inserted + asked(0..100, Lookup::Unknown), 100);
         assert_eq!(deleted + asked(100..200, Lookup::Unknown), 100);
@@ -579,14 +738,99 @@ mod tests {
         assert!((0..200).any(|seed| wrong(&seed)));
     }
 
+    /// A table of pairs against a map: what it tells is true, and all of it where it is complete.
+    #[test]
+    fn pairs_come_back_with_their_values() {
+        for trial in 0..500 {
+            let mut table = Iblt::new(40).unwrap().with_values().unwrap();
+            let mut truth = std::collections::BTreeMap::new();
+            for step in 0..200 {
+                let draw = mix64(trial << 16 | step);
+                let (key, value) = (draw % 60, mix64(draw) >> (draw % 64));
+                if let Some(value) = truth.remove(&key) {
+                    table.delete_pair(key, value).unwrap();
+                } else {
+                    truth.insert(key, value);
+                    table.insert_pair(key, value).unwrap();
+                }
+                for key in 0..60 {
+                    match table.get(key) {
+                        Lookup::Unknown => {}
+                        Lookup::Inserted(value) => assert_eq!(truth.get(&key), Some(&value)),
+                        Lookup::Absent => assert_eq!(truth.get(&key), None),
+                        Lookup::Deleted(_) => panic!("{key} was inserted first"),
+                    }
+                }
+            }
+            match table.list_pairs() {
+                Ok(all) => assert!(all.inserted.into_iter().eq(truth) && all.deleted.is_empty()),
+                Err(some) => assert!(
+                    some.listed
+                        .inserted
+                        .iter()
+                        .all(|(key, value)| truth.get(key) == Some(value))
+                ),
+            }
+        }
+    }
+
+    #[test]
+    fn maps_are_reconciled_and_a_changed_value_is_said_to_be_left() {
+        let map = |keys: std::ops::Range<u64>| {
+            let mut table = Iblt::new(20).unwrap().with_values().unwrap();
+            keys.for_each(|key| table.insert_pair(key, mix64(key)).unwrap());
+            table
+        };
+        let (mut ours, theirs) = (map(0..10_000), map(5..10_003));
+        let unchanged = ours.clone();
+        ours.subtract(&Iblt::from_bytes(&theirs.to_bytes()).unwrap())
+            .unwrap();
+        let difference = ours.list_pairs().unwrap();
+        let pairs = |keys: std::ops::Range<u64>| keys.map(|key| (key, mix64(key)));
+        assert!(difference.inserted.into_iter().eq(pairs(0..5)));
+        assert!(difference.deleted.into_iter().eq(pairs(10_000..10_003)));
+        // One key with another value: whatever is listed is true, and it is not all.
+        for key in 100..200 {
+            let mut changed = unchanged.clone();
+            changed.delete_pair(key, mix64(key)).unwrap();
+            changed.insert_pair(key, 1).unwrap();
+            changed.subtract(&theirs).unwrap();
+            let incomplete = changed.list_pairs().unwrap_err();
+            let mut listed = incomplete.listed.inserted.iter();
+            assert!(listed.all(|&(key, value)| key < 5 && value == mix64(key)));
+            assert!(incomplete.cells_left > 0);
+        }
+    }
+
+    #[test]
+    fn a_table_without_values_takes_none() {
+        let mut table = Iblt::new(10).unwrap();
+        let before = table.clone();
+        let error = table.insert_pair(1, 2).unwrap_err();
+        assert!(error.to_string().contains("with_values"), "{error}");
+        assert!(table == before && !table.has_values());
+        table.insert_pair(1, 0).unwrap();
+        let mut with = table.clone().with_values().unwrap();
+        assert_eq!(with.get(1), Lookup::Inserted(0));
+        let error = with.subtract(&table).unwrap_err();
+        assert!(error.to_string().contains("values"), "{error}");
+        assert_eq!(with.size_in_bytes(), 24 * with.cells() as usize);
+    }
+
     #[test]
     fn bytes_make_the_table_again_and_damaged_ones_none() {
-        for (cells, k, seed) in [(1, 3, 0), (40, 4, 7), (100, 16, u64::MAX)] {
+        let shapes = [(1, 3, 0), (40, 4, 7), (100, 16, u64::MAX)].into_iter();
+        for ((cells, k, seed), has_values) in shapes.flat_map(|s| [(s, false), (s, true)]) {
             let mut table = Iblt::with_shape(cells, k, seed).unwrap();
             (0..50).for_each(|i| table.insert(mix64(i)));
             (50..90).for_each(|i| table.delete(mix64(i)));
+            if has_values {
+                table = table.with_values().unwrap();
+                (90..99).for_each(|i| table.insert_pair(mix64(i), i).unwrap());
+            }
             let bytes = table.to_bytes();
-            assert_eq!(bytes.len() as u64, 40 + 16 * table.cells());
+            let a_cell = if has_values { 24 } else { 16 };
+            assert_eq!(bytes.len() as u64, 40 + a_cell * table.cells());
             let again = Iblt::from_bytes(&bytes).unwrap();
             assert!(again == table && again.to_bytes() == bytes);
             for end in 0..bytes.len() {

@@ -9,6 +9,6 @@ mod xor_plus;
 
 pub use binary_fuse::{BinaryFuse, BinaryFuse8, BinaryFuse16, BinaryFuse32, Fingerprint};
 pub use bloomier::Bloomier;
-pub use iblt::{Difference, Iblt, Incomplete, Lookup};
+pub use iblt::{Difference, Iblt, Incomplete, Lookup, NoValues};
 pub use xor::{Xor, Xor8, Xor16};
 pub use xor_plus::{XorPlus, XorPlus8, XorPlus16};
