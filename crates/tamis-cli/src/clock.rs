@@ -30,7 +30,8 @@ fn now() -> Result<Duration, Failure> {
 /// Other filters stay as they are.
 pub(crate) fn start(filter: &mut Keyed<AnyFilter>) -> Result<(), Failure> {
     if let Some(window) = of_time(filter) {
-        window.set_clock(now()?);
+        // Zero would say that it was never started.
+        window.set_clock(now()?.max(Duration::from_nanos(1)));
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! What the owner of a filter should know.
 
-use tamis::{AnyFilter, Filter, Keyed};
+use tamis::{AnyFilter, Keyed};
 
 use crate::target::SCATTER;
 use crate::{clock, output};
@@ -35,15 +35,19 @@ pub(crate) fn warnings(keyed: &Keyed<AnyFilter>) -> Vec<String> {
 
 /// What follows from counters that are stuck, if any are.
 fn stuck(keyed: &Keyed<AnyFilter>) -> Option<String> {
-    let (stuck, can) = (keyed.filter().saturated(), keyed.kind().can);
+    let (stuck, can) = (keyed.saturated(), keyed.kind().can);
     let removal = match can.remove {
         true => "keys in them may stay when they are removed, and ",
         false => "",
     };
+    let counts = match can.count {
+        true => "counts end there",
+        false => "lookups answer yes more often",
+    };
     (stuck > 0).then(|| {
         let plural = if stuck == 1 { "" } else { "s" };
         format!(
-            "{stuck} counter{plural} stuck at the greatest value: {removal}counts end there; build \
+            "{stuck} counter{plural} stuck at the greatest value: {removal}{counts}; build \
              with wider counters (counter_bits), or insert keys less often"
         )
     })

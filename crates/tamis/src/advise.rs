@@ -303,6 +303,10 @@ impl fmt::Display for Warning {
                 "{:.0} % of the lookups ask for members, and a filter spares only the others; ask the set itself",
                 100.0 * hit_rate
             ),
+            Warning::HashFloor { asked, least } if *least >= 1.0 => write!(
+                f,
+                "a 64-bit hash cannot promise {asked:.1e}, nor any other rate, for so many keys"
+            ),
             Warning::HashFloor { asked, least } => write!(
                 f,
                 "a 64-bit hash cannot promise {asked:.1e} for so many keys; this is for {least:.1e}, the lowest that it can"

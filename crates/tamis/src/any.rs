@@ -7,6 +7,7 @@ use crate::config::Config;
 use crate::error::{BuildError, DecodeErrorKind, MergeError, MergeErrorKind};
 use crate::filter::{Count, Filter, Insert, Kind, Map, Remove};
 use crate::format::{Encoder, ParamValue};
+use crate::kinds::sealed::Holds;
 use crate::kinds::{self, KINDS, KindInfo};
 
 /// A filter of any kind: one that a configuration or a file names.
@@ -179,7 +180,8 @@ impl Filter for AnyFilter {
 /// [`AnyFilter`].
 ///
 /// It says where the kind comes from, the type or the value; the rest is the [`KindInfo`]'s.
-pub trait Held: Filter + Sized {
+/// Sealed.
+pub trait Held: Filter + Sized + Holds {
     /// The kind to build.
     #[doc(hidden)]
     fn asked(config: &Config) -> Result<&'static KindInfo, BuildError>;
@@ -193,6 +195,9 @@ pub trait Held: Filter + Sized {
     #[doc(hidden)]
     fn from_any(filter: AnyFilter) -> Option<Self>;
 }
+
+impl<F: Kind> Holds for F {}
+impl Holds for AnyFilter {}
 
 impl<F: Kind> Held for F {
     fn asked(_: &Config) -> Result<&'static KindInfo, BuildError> {

@@ -136,6 +136,7 @@ impl Config {
     /// Sets the false-positive rate at capacity. Checked when a filter is built.
     #[must_use]
     pub fn fpr(mut self, fpr: f64) -> Config {
+        self.params.retain(|(known, _)| known != "fpr");
         self.fpr = fpr;
         self
     }
@@ -143,6 +144,7 @@ impl Config {
     /// Sets the number of keys to make room for.
     #[must_use]
     pub fn capacity(mut self, capacity: u64) -> Config {
+        self.params.retain(|(known, _)| known != "capacity");
         self.capacity = capacity;
         self
     }
@@ -162,6 +164,7 @@ impl Config {
     #[must_use]
     pub fn set(mut self, name: &str, value: impl fmt::Display) -> Config {
         let value = value.to_string();
+        self.params.retain(|(known, _)| known != name);
         match name {
             "capacity" if value.parse::<u64>().is_ok() => {
                 self.capacity = value.parse().unwrap_or_default();
@@ -169,10 +172,7 @@ impl Config {
             "fpr" if value.parse::<f64>().is_ok() => {
                 self.fpr = value.parse().unwrap_or_default();
             }
-            _ => {
-                self.params.retain(|(known, _)| known != name);
-                self.params.push((name.to_string(), value));
-            }
+            _ => self.params.push((name.to_string(), value)),
         }
         self
     }
@@ -437,6 +437,19 @@ impl FromStr for Config {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_set_later_counts() {
+        let config = Config::new(10).set("capacity", "x").set("capacity", 7);
+        assert_eq!(
+            (config.capacity, config.to_string()),
+            (7, Config::new(7).to_string())
+        );
+        let config = Config::new(10).set("fpr", "x").fpr(0.02);
+        assert_eq!(config.to_string(), Config::new(10).fpr(0.02).to_string());
+        let config = Config::new(10).set("capacity", "x").capacity(7);
+        assert_eq!(config.to_string(), Config::new(7).to_string());
+    }
 
     #[test]
     fn a_parameter_cannot_smuggle_another() {

@@ -167,7 +167,7 @@ pub trait Map: Filter {
     fn get(&self, hash: u64) -> Option<u64>;
 
     /// Looks up many hashes: `out[i]` becomes `get(hashes[i])`, for as many as both slices hold.
-    /// Faster than single calls.
+    /// Most kinds are faster so than by single calls.
     fn get_batch(&self, hashes: &[u64], out: &mut [Option<u64>]) {
         lookup::calls(self, |hash| self.get(hash), hashes, out);
     }

@@ -155,7 +155,8 @@ impl<F: Filter> Keyed<F> {
     }
 
     /// Looks up many keys, of a slice or any iterator: `out[i]` becomes whether the key number i
-    /// may have been inserted, for as many as there are keys and room. Faster than single calls.
+    /// may have been inserted, for as many as there are keys and room. Most kinds are
+    /// faster so than by single calls.
     ///
     /// ```
     /// use tamis::{BinaryFuse8, Config, Keyed};
@@ -253,7 +254,9 @@ impl<F: Filter> Keyed<F> {
 impl<F: Held> Keyed<F> {
     /// Whether it holds more keys than it should: than it was built for, and it neither grows
     /// ([`Capabilities::grow`](crate::Capabilities::grow)) nor forgets
-    /// ([`window`](crate::Capabilities::window)).
+    /// ([`window`](crate::Capabilities::window)). Of a kind that counts copies
+    /// ([`count`](crate::Capabilities::count)) nobody knows how many keys they are of: there
+    /// [`fpr`](Self::fpr) tells.
     ///
     /// Many kinds take such keys in silence, and their rate rises above the one that was asked
     /// for.
@@ -272,17 +275,26 @@ impl<F: Held> Keyed<F> {
     /// ```
     pub fn is_over_capacity(&self) -> bool {
         let can = self.filter.parts().0.can;
-        !can.grow && !can.window && self.len() > self.capacity
+        !can.grow && !can.window && !can.count && self.len() > self.capacity
     }
 
     /// How much of its capacity is taken: 1 where all of it is. A window that is full stays at 1,
     /// though it holds the keys of its slack too. `None` where the capacity bounds nothing: of a
-    /// filter that grows, and of one that was built for no keys.
+    /// filter that grows, of one that was built for no keys, and of one that counts and holds more
+    /// copies than that.
     pub fn fill(&self) -> Option<f64> {
         let can = self.filter.parts().0.can;
         let fill = self.len() as f64 / self.capacity as f64;
-        let bounded = !can.grow && self.capacity > 0;
+        let bounded = !can.grow && self.capacity > 0 && !(can.count && fill > 1.0);
         bounded.then(|| if can.window { fill.min(1.0) } else { fill })
+    }
+}
+
+/// Counters that are stuck.
+impl<F: Filter> Keyed<F> {
+    /// How many counters have reached their greatest value; see [`Filter::saturated`].
+    pub fn saturated(&self) -> u64 {
+        self.filter.saturated()
     }
 }
 
@@ -310,7 +322,8 @@ impl<F: Held> Keyed<F> {
         Keyed::build_with(config, hashing, [] as [&str; 0])
     }
 
-    /// A filter of the given keys, with the default hashing. Repeated keys are allowed.
+    /// A filter of the given keys, with the default hashing. A key may be repeated, as often as
+    /// the kind holds copies ([`KindInfo::copies`](crate::KindInfo)) where it counts them.
     ///
     /// Room is made for the configuration's capacity or the number of keys, whichever is more.
     ///
@@ -484,7 +497,8 @@ impl<M: Map> Keyed<M> {
     }
 
     /// Looks up many keys, of a slice or any iterator: `out[i]` becomes the value of the key
-    /// number i, for as many as there are keys and room. Faster than single calls.
+    /// number i, for as many as there are keys and room. Most kinds are
+    /// faster so than by single calls.
     pub fn get_batch<K: Key>(&self, keys: impl IntoIterator<Item = K>, out: &mut [Option<u64>]) {
         get_all(&self.filter, &self.hashing, keys, out);
     }
@@ -602,7 +616,8 @@ impl Keyed<AnyFilter> {
     }
 
     /// Looks up many keys, of a slice or any iterator: `out[i]` becomes the value of the key
-    /// number i, for as many as there are keys and room. Faster than single calls.
+    /// number i, for as many as there are keys and room. Most kinds are
+    /// faster so than by single calls.
     ///
     /// # Errors
     ///

@@ -439,9 +439,11 @@ pub trait Declared: Sealed {
     const INFO: &'static KindInfo;
 }
 
-mod sealed {
+pub(crate) mod sealed {
     /// Only the list of kinds makes a type declared.
     pub trait Sealed {}
+    /// Only a declared kind is held in a file, or any of them.
+    pub trait Holds {}
 }
 use sealed::Sealed;
 

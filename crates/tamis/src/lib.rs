@@ -98,6 +98,13 @@
 //! [`Hashing`]). If you have good 64-bit hashes already, use the filter directly:
 //! `filter.contains(hash)`.
 //!
+//! # Features
+//!
+//! By default every family is compiled (`registry`), with the adviser (`advise`), mapped files
+//! (`mmap`) and builders on several threads (`threads`); `serde` is off. Whoever needs one type
+//! takes its family alone: `default-features = false, features = ["cuckoo"]`. The families are
+//! those of [`families`].
+//!
 //! # Files
 //!
 //! [`Keyed::save`] and [`Keyed::load`] write and read one format for all kinds, described in

@@ -73,8 +73,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", value_parser = units::keys)]
     capacity: Option<u64>,
 
-    /// Make a map: each key's value is this field of its CSV or TSV record, a whole number from 0 to
-    /// 2^64 - 1
+    /// Make a map: each key's value is this field of its CSV or TSV record, a whole number from 0
+    /// to 2^64 - 1
     ///
     /// The kind is then a `bloomier` unless --kind names another map. All pairs are held in
     /// memory, 16 bytes each. A key that comes again must have the same value. `tamis get` reads

@@ -14,8 +14,9 @@ use crate::failure::Failure;
 /// (`limit`). A count is too high at the rate of false positives. Records are read as by `tamis
 /// check`; a CSV header gets the name of the column.
 ///
-/// Copies are counted as they are added (`tamis add`): `tamis build` puts each key in once. Kinds
-/// that do not count are refused; `tamis kinds` tells which do.
+/// Copies are counted as they are added (`tamis add`); `tamis build` puts each key in once, unless
+/// --max-memory makes it insert keys as they come. Kinds that do not count are refused; `tamis
+/// kinds` tells which do.
 ///
 /// Exit code 0 if some key is held, 1 if none is.
 #[derive(clap::Args)]

@@ -79,15 +79,15 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         halves += 1;
     }
     let fpr = small.fpr();
-    let folded = target::encoded(small, &name)?;
-    target.write(&folded)?;
+    let halved = target::encoded(small, &name)?;
+    target.write(&halved)?;
     if args.json {
         output::json(&json!({
             "file": target.name(),
-            "kind": folded.kind().name,
+            "kind": halved.kind().name,
             "halved": halves,
-            "keys": folded.len(),
-            "bytes": folded.file_len(),
+            "keys": halved.len(),
+            "bytes": halved.file_len(),
             "bytes_before": keyed.file_len(),
             "fpr": fpr,
             "fpr_before": keyed.fpr(),
@@ -98,7 +98,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
             "{}: halved {halves} times, from {} to {} bytes; false positives {}, before {}",
             target.name(),
             keyed.file_len(),
-            folded.file_len(),
+            halved.file_len(),
             output::rate(fpr),
             output::rate(keyed.fpr())
         ));
@@ -106,12 +106,12 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Why a filter is not folded.
+/// Why a filter is not halved.
 fn cannot(filter: &Keyed<AnyFilter>, file: &str) -> Failure {
     let can = KINDS.iter().filter(|kind| kind.can.halve);
     let can: Vec<_> = can.map(|kind| format!("`{}`", kind.name)).collect();
     let why = format!(
-        "a `{}` cannot be folded, only {}; build it anew from its keys",
+        "a `{}` cannot be halved, only {}; build it anew from its keys",
         filter.kind().name,
         can.join(", ")
     );

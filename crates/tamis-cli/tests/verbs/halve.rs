@@ -62,7 +62,7 @@ fn exit_codes() {
     room.filter("bloom", 0..10, &["--kind", "bloom", "--capacity", "65536"]);
     room.run(["halve", "cuckoo", "-o", "f"])
         .exits(2)
-        .says(&["a `cuckoo` cannot be folded", "`bloom`"]);
+        .says(&["a `cuckoo` cannot be halved", "`bloom`"]);
     room.run(["halve", "bloom", "-o", "f", "--times", "60"])
         .exits(2)
         .says(&["bits", "to be halved"]);

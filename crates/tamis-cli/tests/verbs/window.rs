@@ -16,6 +16,18 @@ const START: u64 = 1_700_000_003;
 const BUILD: &[&str] = &["build", "-o", "f", "--kind", "sliding:seconds=600"];
 
 #[test]
+fn a_window_that_starts_at_time_0_forgets_too() {
+    let room = Room::new();
+    let keys = numbers(0..100);
+    let build = [BUILD, &["--capacity", "1000"]].concat();
+    at(&room, 0, &keys, &build).exits(0);
+    at(&room, 600, &keys, &["check", "f"])
+        .exits(0)
+        .prints(&keys);
+    at(&room, 750, &keys, &["check", "f"]).exits(1).prints("");
+}
+
+#[test]
 fn keys_leave_a_window_of_time_as_the_clock_goes() {
     let room = Room::new();
     let (old, new) = (numbers(0..100), numbers(1000..1100));

@@ -21,7 +21,7 @@ use crate::{math, simd};
 /// let mut answered: Keyed<AgePartitioned> = Keyed::new(&Config::new(10_000).fpr(0.01))?;
 /// for request in 0..50_000u64 {
 ///     let hash = answered.hash(&request);
-///     answered.filter_mut().seen(hash);
+///     answered.filter_mut().touch(hash);
 /// }
 /// assert!((40_000..50_000u64).all(|request| answered.contains(&request)));
 /// assert!((0..39_000u64).filter(|request| answered.contains(request)).count() < 600);
@@ -145,7 +145,7 @@ impl AgePartitioned {
     ///
     /// Counts as an insertion only where the newest generation does not hold the key, so that a
     /// key that comes often does not use up the window.
-    pub fn seen(&mut self, hash: u64) -> bool {
+    pub fn touch(&mut self, hash: u64) -> bool {
         let places = self.places(hash);
         let mut cursor = self.cursor(0);
         let newest = (0..self.k).all(|_| {
@@ -553,15 +553,15 @@ mod tests {
     #[test]
     fn a_key_that_is_seen_again_stays_and_costs_a_generation_nothing() {
         let mut filter = window(&Config::new(4000).fpr(0.011).set("k", 9));
-        assert!(!filter.seen(7));
+        assert!(!filter.touch(7));
         for i in 0..40_000u64 {
             filter.insert(mix64(i)).unwrap();
             if i % 500 == 0 {
-                assert!(filter.seen(7), "{i}");
+                assert!(filter.touch(7), "{i}");
             }
         }
         let noted = filter.len();
-        (0..100).for_each(|_| assert!(filter.seen(7)));
+        (0..100).for_each(|_| assert!(filter.touch(7)));
         assert!(filter.len() <= noted + 1);
     }
 }

@@ -34,7 +34,7 @@ use crate::packed::Packed;
 ///
 /// // To ask and to note in one step; the key now stays for ten minutes more.
 /// let hash = visits.hash("203.0.113.7");
-/// assert!(visits.filter_mut().seen(hash)?);
+/// assert!(visits.filter_mut().touch(hash)?);
 ///
 /// visits.filter_mut().advance(Duration::from_secs(30 * 60));
 /// assert!(!visits.contains("203.0.113.7"));
@@ -193,7 +193,7 @@ impl Sliding {
     /// # Errors
     ///
     /// [`Full`] as for an insertion; the key was not noted then.
-    pub fn seen(&mut self, hash: u64) -> Result<bool, Full> {
+    pub fn touch(&mut self, hash: u64) -> Result<bool, Full> {
         let found = self.slices(hash);
         if found & self.newest != 0 {
             return Ok(true);
@@ -711,16 +711,16 @@ mod tests {
     #[test]
     fn a_key_that_is_seen_again_stays_and_costs_a_generation_nothing() {
         let mut filter = window(&Config::new(4000));
-        assert!(!filter.seen(7).unwrap());
+        assert!(!filter.touch(7).unwrap());
         for i in 0..40_000u64 {
             filter.insert(mix64(i)).unwrap();
             if i % 500 == 0 {
-                assert!(filter.seen(7).unwrap(), "{i}");
+                assert!(filter.touch(7).unwrap(), "{i}");
             }
         }
         // Once in each generation, beside its thousand.
         let noted = filter.len();
-        (0..100).for_each(|_| assert!(filter.seen(7).unwrap()));
+        (0..100).for_each(|_| assert!(filter.touch(7).unwrap()));
         assert!(filter.len() <= noted + 1);
     }
 

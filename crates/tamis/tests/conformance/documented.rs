@@ -1,13 +1,17 @@
 //! Law 14: the crate's page lists every kind, and the essay of a kind its parameters.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tamis::{BuildErrorKind, KINDS, KindInfo, Tier};
 
 use crate::support::{config, made};
 
+fn path(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(file)
+}
+
 fn source(file: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(file);
+    let path = path(file);
     std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
@@ -22,14 +26,9 @@ fn rows<'a>(doc: impl IntoIterator<Item = &'a str>, heading: &str) -> Vec<&'a st
 }
 
 /// The index has a row for each kind, in the order of [`KINDS`], with a link to its type and to
-/// its family, and nothing else.
+/// its family, and nothing else. `TAMIS_BLESS=1` writes it.
 pub(crate) fn index() {
-    let page = source("lib.rs");
-    let doc: Vec<&str> = page
-        .lines()
-        .filter_map(|line| line.strip_prefix("//!"))
-        .map(str::trim_start)
-        .collect();
+    let mut page = source("lib.rs");
     for (tier, heading) in [(Tier::Core, "## Core"), (Tier::Study, "## Study")] {
         let expected: Vec<String> = KINDS
             .iter()
@@ -42,11 +41,21 @@ pub(crate) fn index() {
                 )
             })
             .collect();
-        let found = rows(doc.iter().copied(), heading);
+        let doc = page.lines().filter_map(|line| line.strip_prefix("//!"));
+        let found = rows(doc.map(str::trim_start), heading);
+        let lines = |rows: Vec<&str>| rows.iter().map(|row| format!("//! {row}\n")).collect();
+        let (found, expected): (String, String) = (
+            lines(found),
+            lines(expected.iter().map(String::as_str).collect()),
+        );
+        if std::env::var_os("TAMIS_BLESS").is_some() {
+            page = page.replace(&found, &expected);
+            std::fs::write(path("lib.rs"), &page).expect("lib.rs can be written");
+            continue;
+        }
         assert!(
             found == expected,
-            "src/lib.rs: below `{heading}` there must be\n{}",
-            expected.join("\n")
+            "src/lib.rs: below `{heading}` there must be what TAMIS_BLESS=1 writes:\n{expected}"
         );
     }
     let families = source("families.rs");
