@@ -143,15 +143,18 @@ impl<T> Default for Difference<T> {
     }
 }
 
-impl Difference<(u64, u64)> {
+impl Difference<Pair> {
     fn keys(self) -> Difference {
-        let keys = |pairs: Vec<(u64, u64)>| pairs.into_iter().map(|(key, _)| key).collect();
+        let keys = |pairs: Vec<Pair>| pairs.into_iter().map(|(key, _)| key).collect();
         Difference {
             inserted: keys(self.inserted),
             deleted: keys(self.deleted),
         }
     }
 }
+
+/// A key and its value.
+type Pair = (u64, u64);
 
 /// What a table tells of one key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -546,7 +549,7 @@ impl Iblt {
     /// # Errors
     ///
     /// As [`list`](Self::list).
-    pub fn list_pairs(&self) -> Result<Difference<(u64, u64)>, Incomplete<(u64, u64)>> {
+    pub fn list_pairs(&self) -> Result<Difference<Pair>, Incomplete<Pair>> {
         let mut rest = self.clone();
         let mut listed = Difference::default();
         let mut waiting: VecDeque<usize> = (0..rest.cells.len()).collect();
