@@ -417,6 +417,10 @@ impl FromStr for Config {
             else {
                 return Err(BuildErrorKind::Syntax(format!("`{pair}` has no value")).into());
             };
+            if name.contains(SEPARATORS) || value.contains(SEPARATORS) {
+                let why = format!("`{pair}` has more than one `=`, or a `:`");
+                return Err(BuildErrorKind::Syntax(why).into());
+            }
             config = match name {
                 "" => return Err(BuildErrorKind::Syntax(format!("`{pair}` has no name")).into()),
                 "capacity" => config.capacity(value.parse().map_err(|_| {
@@ -437,6 +441,14 @@ impl FromStr for Config {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_value_that_would_be_read_otherwise_is_no_configuration() {
+        for text in ["k==", "k=1=2", "bloom:k=1:2", "a=b=c"] {
+            let error = text.parse::<Config>().unwrap_err().to_string();
+            assert!(error.contains("more than one `=`"), "{text}: {error}");
+        }
+    }
 
     #[test]
     fn what_is_set_later_counts() {
