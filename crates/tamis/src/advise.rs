@@ -1,8 +1,9 @@
 //! Which filter? Every kind of the core is asked whether it can do the work and what it takes;
 //! those that can are ranked. [`Needs::all`] asks the kinds of the literature too.
 //!
-//! Nothing here knows a kind by name. What a kind can do is declared ([`KindInfo::can`]); what it
-//! takes is the size of one that is built:
+//! Where nothing is needed but lookups, and maybe insertions, the [usual](usual()) kind comes
+//! first: that which the program builds. Nothing else here knows a kind by name. What a kind can do
+//! is declared ([`KindInfo::can`]); what it takes is the size of one that is built:
 //!
 //! - A kind whose filter is as large empty as full is built empty for all of the keys, which
 //!   touches no memory, up to 16 MiB; above that, for so many halves of them that it fits, and
@@ -24,8 +25,11 @@
 //! costs more than a stranger that is let through, the bound is that many times higher
 //! ([`Needs::miss_cost`]).
 //!
-//! Of few or short keys an exact set is as small and never wrong, and where nearly all lookups
-//! are for members a filter spares nothing. [`Warning`] has the list.
+//! Of few or short keys an exact set ([`Dictionary`](crate::Dictionary)) is as small and never
+//! wrong, and where nearly all lookups are for members a filter spares nothing. [`Warning`] has the
+//! list.
+
+mod usual;
 
 use std::fmt;
 
@@ -35,6 +39,8 @@ use crate::error::{BuildError, BuildErrorKind};
 use crate::filter::Filter;
 use crate::kinds::{KINDS, KindInfo, Tier};
 use crate::math;
+
+pub use usual::{Usual, usual};
 
 /// What a filter is needed for. Made by [`Needs::new`]; set the fields that apply.
 #[derive(Clone, Debug, PartialEq)]
@@ -80,7 +86,7 @@ pub struct Needs {
 #[non_exhaustive]
 pub enum Prefer {
     /// Space, weighed with speed, and with the rate where it is below the one asked for
-    /// ([`Choice::balance`]).
+    /// ([`Choice::balance`]); but the [usual](usual()) kind first, where that is what is asked for.
     #[default]
     Balance,
     /// Space alone.
@@ -144,7 +150,15 @@ impl Needs {
             return None;
         }
         let copies = kind.copies.max(widest(kind));
-        (copies < self.copies).then(|| format!("it tells {copies} copies of a key apart, no more"))
+        (copies < self.copies)
+            .then(|| format!("it is sure to tell only {copies} copies of a key apart"))
+    }
+
+    /// The usual kind, where it is all that is needed.
+    fn usual(&self) -> Option<Usual> {
+        let special = self.remove || self.copies > 0 || self.merge || self.halve || self.map;
+        let plain = !(special || self.grow || self.window || self.all);
+        (plain && self.prefer == Prefer::Balance).then(|| usual(self.fpr, self.fixed))
     }
 
     /// What a filter of this kind is built with: counters are as wide as the copies need.
@@ -282,6 +296,11 @@ pub enum Warning {
         /// The bytes that no filter at all can do without.
         least: f64,
     },
+    /// No filter of so many keys that can do this is so small, at whatever rate.
+    NoRoom {
+        /// The most bytes that it may take.
+        most: u64,
+    },
     /// No kind can do all of it.
     Nothing,
 }
@@ -332,6 +351,10 @@ impl fmt::Display for Warning {
                 f,
                 "no kind that can do this has the rate in {most} bytes ({least:.0} are the least for any filter); \
                  these are the lowest rates that fit"
+            ),
+            Warning::NoRoom { most } => write!(
+                f,
+                "no filter that can do this holds so many keys in {most} bytes, at whatever rate; allow more"
             ),
             Warning::Nothing => write!(f, "no kind can do all of this; ask for less"),
         }
@@ -409,15 +432,16 @@ pub fn advise(needs: &Needs) -> Result<Advice, BuildError> {
                 .into_iter()
                 .filter_map(|kind| lowest_rate(needs, kind, most))
                 .collect();
-            if !choices.is_empty() {
-                warnings.push(Warning::Memory { most, least });
-            }
+            warnings.push(match choices.is_empty() {
+                true => Warning::NoRoom { most },
+                false => Warning::Memory { most, least },
+            });
             choices.sort_by(|a, b| a.fpr.total_cmp(&b.fpr));
             refused.retain(|refused| choices.iter().all(|c| c.kind.id != refused.kind.id));
         }
         _ => rank(&mut choices, needs),
     }
-    if choices.is_empty() {
+    if choices.is_empty() && !matches!(warnings.last(), Some(Warning::NoRoom { .. })) {
         warnings.push(Warning::Nothing);
     }
     explain(&mut choices, needs);
@@ -589,25 +613,34 @@ fn rank(choices: &mut [Choice], needs: &Needs) {
         let (a, b) = (score(a), score(b));
         a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1))
     });
+    if let Some(usual) = needs.usual()
+        && let Some(place) = choices.iter().position(|c| c.kind.name == usual.kind)
+    {
+        choices[..=place].rotate_right(1);
+    }
 }
 
 /// Says of each choice why it stands where it does: what it is the best at, and how it differs
 /// from the first.
 fn explain(choices: &mut [Choice], needs: &Needs) {
     let all = choices.len();
-    let smallest = choices.iter().map(|c| c.bytes).reduce(f64::min);
-    let fastest = choices
-        .iter()
-        .filter_map(|c| c.work(needs))
-        .reduce(f64::min);
+    // The first of equals is the smallest, or the fastest.
+    let least = |of: &dyn Fn(&Choice) -> f64| {
+        let places = choices.iter().map(of).enumerate();
+        places.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(i, _)| i)
+    };
+    let smallest = least(&|choice| choice.bytes);
+    let fastest = least(&|choice| choice.work(needs).unwrap_or(f64::INFINITY));
     let first = choices.first().cloned();
     for (place, choice) in choices.iter_mut().enumerate() {
-        let work = choice.work(needs);
         let mut reasons = Vec::new();
-        if Some(choice.bytes) == smallest {
+        if all == 1 {
+            reasons.push("the only one that can do this".to_string());
+        }
+        if all > 1 && Some(place) == smallest {
             reasons.push(format!("the smallest of the {all} that can do this"));
         }
-        if work.is_some() && work == fastest {
+        if all > 1 && Some(place) == fastest && choice.lookup.is_some() {
             reasons.push("the fewest instructions".to_string());
         }
         match &first {
@@ -617,8 +650,12 @@ fn explain(choices: &mut [Choice], needs: &Needs) {
                 reasons.extend(extras(choice.kind, first.kind));
             }
             _ => {
-                if reasons.is_empty() {
-                    reasons.push("the best of space and speed together".to_string());
+                match needs.usual().filter(|usual| usual.kind == choice.kind.name) {
+                    Some(usual) => reasons.insert(0, format!("the usual choice: {}", usual.why)),
+                    None if reasons.is_empty() => {
+                        reasons.push("the best of space and speed together".to_string());
+                    }
+                    None => {}
                 }
                 let least = math::lower_bound_bits_per_key(choice.fpr);
                 if least.is_finite() && least > 0.0 {
@@ -629,7 +666,7 @@ fn explain(choices: &mut [Choice], needs: &Needs) {
         }
         if choice.fpr < needs.fpr / 2.0 {
             let times = needs.fpr / choice.fpr;
-            reasons.push(format!("errs {times:.0} times less than asked"));
+            reasons.push(format!("errs {times:.1} times less than asked"));
         }
         choice.why = reasons.join("; ");
     }
@@ -639,7 +676,12 @@ fn explain(choices: &mut [Choice], needs: &Needs) {
 fn extras(kind: &KindInfo, other: &KindInfo) -> Option<String> {
     let pairs = kind.can.named().into_iter().zip(other.can.named());
     let more = pairs.filter(|((_, can), (_, other))| *can && !other);
-    let more: Vec<&str> = more.map(|((name, _), _)| name).collect();
+    let word = |name| match (name, kind.copies) {
+        ("count", u64::MAX) => "count without limit".into(),
+        ("count", copies) => format!("count to {copies}"),
+        _ => String::from(name),
+    };
+    let more: Vec<String> = more.map(|((name, _), _)| word(name)).collect();
     (!more.is_empty()).then(|| format!("can also {}", more.join(", ")))
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 
 use crate::config::Config;
 use crate::error::{BuildError, DecodeErrorKind, MergeError, MergeErrorKind};
-use crate::filter::{Count, Filter, Insert, Kind, Map, Remove};
+use crate::filter::{Count, Filter, Insert, Kind, Map, Remove, Window};
 use crate::format::{Encoder, ParamValue};
 use crate::kinds::sealed::Holds;
 use crate::kinds::{self, KINDS, KindInfo};
@@ -91,6 +91,16 @@ impl AnyFilter {
         self.kind.as_map(&*self.filter)
     }
 
+    /// The filter as a window, if its kind has one.
+    pub fn as_window(&self) -> Option<&dyn Window> {
+        self.kind.as_window(&*self.filter)
+    }
+
+    /// The filter as a window, for changing, if its kind has one.
+    pub fn as_window_mut(&mut self) -> Option<&mut dyn Window> {
+        self.kind.as_window_mut(&mut *self.filter)
+    }
+
     /// Takes in another filter. On `Err` this one is exactly as it was.
     ///
     /// # Errors
@@ -161,6 +171,10 @@ impl Filter for AnyFilter {
 
     fn fpr(&self) -> f64 {
         self.filter.fpr()
+    }
+
+    fn charged(&self) -> u64 {
+        self.filter.charged()
     }
 
     fn saturated(&self) -> u64 {

@@ -368,6 +368,15 @@ impl Mapped {
         Ok(Mapped { map, path })
     }
 
+    /// Advises the system that pages are read here and there, so that it reads none around them:
+    /// for a file larger than memory. A refusal changes nothing.
+    #[must_use]
+    pub fn random(self) -> Mapped {
+        #[cfg(unix)]
+        let _ = self.map.advise(memmap2::Advice::Random);
+        self
+    }
+
     /// The file's path.
     pub fn path(&self) -> &std::path::Path {
         &self.path

@@ -9,6 +9,7 @@ use crate::error::{BuildError, BuildErrorKind};
 use crate::filter::Kind;
 use crate::kinds::KindInfo;
 use crate::math;
+use crate::number;
 use crate::option::Opt;
 
 /// A parameter that a kind takes beside capacity and rate.
@@ -25,14 +26,15 @@ pub struct Param {
     pub about: &'static str,
 }
 
-/// How far a build has come, in keys.
+/// How far a build has come, in keys; or the merging of files, in bytes that were read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {
-    /// Keys whose part of the filter is finished. Where all keys go through one step after
-    /// another, a step counts for as many keys as it is a part of the whole.
+    /// Keys whose part of the filter is finished, or bytes. Where all keys go through one step
+    /// after another, a step counts for as many keys as it is a part of the whole.
     pub done: u64,
-    /// All keys; fewer once repeated ones are dropped.
+    /// All keys, fewer once repeated ones are dropped; or all bytes, more where files must be read
+    /// again.
     pub total: u64,
 }
 
@@ -165,13 +167,11 @@ impl Config {
     pub fn set(mut self, name: &str, value: impl fmt::Display) -> Config {
         let value = value.to_string();
         self.params.retain(|(known, _)| known != name);
+        // A rate that is no number is refused as such when a filter is built.
+        let fpr = || number::share(&value).or_else(|| value.parse().ok());
         match name {
-            "capacity" if value.parse::<u64>().is_ok() => {
-                self.capacity = value.parse().unwrap_or_default();
-            }
-            "fpr" if value.parse::<f64>().is_ok() => {
-                self.fpr = value.parse().unwrap_or_default();
-            }
+            "capacity" if let Some(capacity) = number::count(&value) => self.capacity = capacity,
+            "fpr" if let Some(fpr) = fpr() => self.fpr = fpr,
             _ => self.params.push((name.to_string(), value)),
         }
         self
@@ -365,9 +365,11 @@ impl Config {
         let Some((_, text)) = self.params.iter().find(|(known, _)| known == name) else {
             return Ok(None);
         };
-        text.parse()
-            .map(Some)
-            .map_err(|_| BuildError::parameter(name, text, expected))
+        // What `T` itself does not read may be a number as people write it.
+        let count = || number::count(text)?.to_string().parse().ok();
+        let value = text.parse().ok().or_else(count);
+        let refused = || BuildError::parameter(name, text, expected);
+        value.map(Some).ok_or_else(refused)
     }
 }
 
@@ -423,14 +425,14 @@ impl FromStr for Config {
             }
             config = match name {
                 "" => return Err(BuildErrorKind::Syntax(format!("`{pair}` has no name")).into()),
-                "capacity" => config.capacity(value.parse().map_err(|_| {
-                    BuildError::parameter(name, value, "a whole number below 2^64")
+                "capacity" => config.capacity(number::count(value).ok_or_else(|| {
+                    let what = "a whole number below 2^64, such as 1000000, 1e6 or 10M";
+                    BuildError::parameter(name, value, what)
                 })?),
-                "fpr" => {
-                    config.fpr(value.parse().map_err(|_| {
-                        BuildError::parameter(name, value, "a number between 0 and 1")
-                    })?)
-                }
+                "fpr" => config.fpr(number::share(value).ok_or_else(|| {
+                    let what = "a number between 0 and 1, such as 0.01, 1%, 1/256 or 2^-8";
+                    BuildError::parameter(name, value, what)
+                })?),
                 _ => config.set(name, value),
             };
         }
@@ -523,10 +525,21 @@ mod tests {
             ("capacity=-1", "capacity=-1"),
             ("capacity=18446744073709551616", "capacity"),
             ("fpr=few", "fpr=few"),
+            ("fpr=NaN", "fpr=NaN"),
         ] {
             let message = text.parse::<Config>().unwrap_err().to_string();
             assert!(message.contains(at_fault), "{text}: {message}");
         }
+    }
+
+    #[test]
+    fn numbers_are_read_as_people_write_them() {
+        let config: Config = "capacity=10M,fpr=1/256,bits=1e1".parse().unwrap();
+        assert_eq!((config.capacity, config.fpr), (10_000_000, 1.0 / 256.0));
+        assert_eq!(config.param("bits", "").unwrap(), Some(10u32));
+        let set = Config::default().set("capacity", "1_000").set("fpr", "1%");
+        assert_eq!((set.capacity, set.fpr), (1000, 0.01));
+        assert!(Config::default().set("fpr", f64::NAN).fpr.is_nan());
     }
 
     #[test]

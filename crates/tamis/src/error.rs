@@ -1,15 +1,16 @@
 //! What can go wrong, as sentences a user can act on.
 //!
-//! Four errors, one per moment: [`Full`] on an insertion, [`BuildError`] when a filter is made,
-//! [`DecodeError`] when a file is opened, [`MergeError`] when two filters are joined. Each is
-//! opaque, prints as a sentence, and answers `kind()` with the case and the value at fault for a
-//! program that wants to branch on it.
+//! One per moment: [`Full`] on an insertion, [`BuildError`] when a filter is made, [`DecodeError`]
+//! when a file is opened, [`MergeError`] when two filters are joined, [`MergeFilesError`] when
+//! files are. Each is opaque, prints as a sentence, and answers `kind()` with the case and the
+//! value at fault for a program that wants to branch on it.
 
 use std::error::Error;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::form::KeyForm;
 use crate::format::ParamValue;
 use crate::kinds::{KINDS, KindInfo, Tier};
 
@@ -35,6 +36,8 @@ pub enum FullKind {
     /// The newest generation of a window of time has its share, this many insertions; only time
     /// begins the next.
     Generation(u64),
+    /// A window of time holds as many insertions as it may, this many; time makes room.
+    Window(u64),
     /// The filter grows, and the system gave no memory for it: these many bytes.
     Memory(u64),
     /// Filters of this kind take no insertions at all.
@@ -81,9 +84,12 @@ impl fmt::Display for Full {
                     Keys(self.keys)
                 )
             }
+            FullKind::Duplicates(u64::MAX) => f.write_str(
+                "the filter would hold 2^64 copies or more, all keys together; take some out, or begin another filter",
+            ),
             FullKind::Duplicates(limit) => write!(
                 f,
-                "this key, and those that the filter cannot tell from it, fill every place that it may take, with {limit} copies; insert each key once, or take a kind that counts more copies, such as `counting_minimal`"
+                "this key, and those that the filter cannot tell from it, fill every place that it may take, with {limit} copies; insert each key once, or take a kind that counts more copies, such as `quotient_counting`"
             ),
             FullKind::Slices(limit) => write!(
                 f,
@@ -94,6 +100,11 @@ impl fmt::Display for Full {
                 f,
                 "this part of the window has its share of {}; insert after the clock's next `advance`, `make_room` by forgetting the oldest part early, or build for a higher capacity",
                 Keys(share)
+            ),
+            FullKind::Window(most) => write!(
+                f,
+                "the window is full with {}; insert after the clock's next `advance`, `make_room` by forgetting the oldest early, or build for a higher capacity",
+                Keys(most)
             ),
             FullKind::Memory(bytes) => write!(
                 f,
@@ -149,7 +160,11 @@ impl fmt::Display for Unsupported {
             .filter(can)
             .map(|info| format!("`{}`", info.name))
             .collect();
-        let (kind, capability, names) = (self.kind, self.capability, names.join(", "));
+        let (kind, names) = (self.kind, names.join(", "));
+        let capability = match self.capability {
+            "window" => "forget by age",
+            verb => verb,
+        };
         write!(
             f,
             "a `{kind}` cannot {capability}; build it anew as a kind that can: {names}"
@@ -430,6 +445,8 @@ pub enum DecodeErrorKind {
     Io(io::Error),
     /// The bytes do not start as a tamis file does.
     NotAFilter,
+    /// The file is that of a filter that threads share, a [`Shared`](crate::Shared).
+    Shared,
     /// There are fewer or more bytes than the file says of itself.
     Length {
         /// The length that the header states, or the least that a file has.
@@ -474,6 +491,8 @@ pub enum DecodeErrorKind {
     },
     /// The hashing's id is not known.
     UnknownHashing(u16),
+    /// The number of the form that the keys are written in is not known.
+    UnknownKeyForm(u16),
     /// The secret that the keys were hashed under is not in the file: open it with the secret.
     SecretNeeded,
     /// The secret given is not the one that the keys were hashed under.
@@ -492,6 +511,16 @@ pub enum DecodeErrorKind {
         /// Bytes asked for.
         bytes: u64,
     },
+}
+
+impl DecodeErrorKind {
+    /// What bytes are that do not start a filter.
+    pub(crate) fn no_filter(start: &[u8]) -> DecodeErrorKind {
+        match start.starts_with(&crate::format::SHARED) {
+            true => DecodeErrorKind::Shared,
+            false => DecodeErrorKind::NotAFilter,
+        }
+    }
 }
 
 impl DecodeError {
@@ -561,6 +590,7 @@ impl fmt::Display for DecodeErrorKind {
         match self {
             DecodeErrorKind::Io(e) => write!(f, "cannot read the filter: {e}"),
             DecodeErrorKind::NotAFilter => f.write_str("not a tamis filter (the first eight bytes are not its signature)"),
+            DecodeErrorKind::Shared => f.write_str("the shards of a filter that threads share, no filter of its own; the library opens it, by `Shared::load`"),
             DecodeErrorKind::Length { expected, got } if got < expected => {
                 write!(f, "the file is cut short: {expected} bytes expected, {got} are there; fetch it again")
             }
@@ -590,6 +620,9 @@ impl fmt::Display for DecodeErrorKind {
             }
             DecodeErrorKind::UnknownHashing(id) => {
                 write!(f, "the keys were hashed by function number {id}, which this version does not know; use a newer tamis")
+            }
+            DecodeErrorKind::UnknownKeyForm(form) => {
+                write!(f, "the keys are written in form number {form}, which this version does not know; use a newer tamis")
             }
             DecodeErrorKind::SecretNeeded => {
                 f.write_str("the keys were hashed under a secret that is not in the file; open it with the secret")
@@ -640,6 +673,13 @@ pub enum MergeErrorKind {
     },
     /// The keys were hashed differently: another function, seed or secret.
     Hashing,
+    /// The keys are written differently: see [`KeyForm`].
+    KeyForm {
+        /// How those here are written.
+        ours: KeyForm,
+        /// How the other's are.
+        theirs: KeyForm,
+    },
     /// The union does not fit.
     Full(Full),
 }
@@ -685,6 +725,9 @@ impl fmt::Display for MergeError {
             MergeErrorKind::Hashing => {
                 f.write_str("the filters hash their keys differently (function, seed or secret); only filters that hash alike merge")
             }
+            MergeErrorKind::KeyForm { ours, theirs } => {
+                write!(f, "the filters' keys are written differently: {ours} here, {theirs} there; only filters of one form merge")
+            }
             MergeErrorKind::Full(full) => write!(f, "the union does not fit: {full}"),
         }
     }
@@ -695,6 +738,81 @@ impl Error for MergeError {
         match &*self.0 {
             MergeErrorKind::Full(full) => Some(full),
             _ => None,
+        }
+    }
+}
+
+/// Files could not be merged; what was to be written is as it was.
+#[derive(Debug)]
+pub struct MergeFilesError(Box<MergeFilesErrorKind>);
+
+/// The case behind a [`MergeFilesError`].
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum MergeFilesErrorKind {
+    /// A file could not be read; the error names it.
+    Read(DecodeError),
+    /// A file cannot be merged with those before it.
+    Merge {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        error: MergeError,
+    },
+    /// Filters of this kind merge in memory only.
+    Unsupported(&'static str),
+    /// The result could not be written.
+    Write(io::Error),
+}
+
+impl MergeFilesError {
+    /// The case, with the error at its ground.
+    pub fn kind(&self) -> &MergeFilesErrorKind {
+        &self.0
+    }
+}
+
+impl From<MergeFilesErrorKind> for MergeFilesError {
+    fn from(kind: MergeFilesErrorKind) -> MergeFilesError {
+        MergeFilesError(Box::new(kind))
+    }
+}
+
+impl From<DecodeError> for MergeFilesError {
+    fn from(e: DecodeError) -> MergeFilesError {
+        MergeFilesErrorKind::Read(e).into()
+    }
+}
+
+impl From<io::Error> for MergeFilesError {
+    fn from(e: io::Error) -> MergeFilesError {
+        MergeFilesErrorKind::Write(e).into()
+    }
+}
+
+impl fmt::Display for MergeFilesError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &*self.0 {
+            MergeFilesErrorKind::Read(e) => e.fmt(f),
+            MergeFilesErrorKind::Merge { path, error } => write!(f, "{}: {error}", path.display()),
+            MergeFilesErrorKind::Unsupported(kind) => {
+                write!(
+                    f,
+                    "`{kind}` filters can be merged in memory only; only those whose files are sorted, such as `quotient`, merge on disk"
+                )
+            }
+            MergeFilesErrorKind::Write(e) => write!(f, "the merged file could not be written: {e}"),
+        }
+    }
+}
+
+impl Error for MergeFilesError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match &*self.0 {
+            MergeFilesErrorKind::Read(e) => Some(e),
+            MergeFilesErrorKind::Merge { error, .. } => Some(error),
+            MergeFilesErrorKind::Unsupported(_) => None,
+            MergeFilesErrorKind::Write(e) => Some(e),
         }
     }
 }

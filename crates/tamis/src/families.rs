@@ -50,29 +50,58 @@
 //!
 //! [`RankIndexed`] keeps its chains in banks of several kilobytes, with fingerprints of one
 //! width. [`DLeft`] keeps a remainder in the emptiest of four buckets, so that keys can leave.
+//! [`Prefix`] keeps the least fingerprints of each half line, and the others in a spare of chains.
 //!
 //! # Cuckoo
 //!
 //! The cuckoo family: tables of short fingerprints in which every key has two buckets, and a
 //! fingerprint can be moved from one to the other without knowing its key.
 //!
+//! [`Cuckoo`] has buckets of four slots and fingerprints of any width; its parameter `semi_sort`
+//! saves a bit a slot. [`Morton`] packs small buckets, most of them empty, into cache lines, and
+//! marks where a key is not in its first one. [`AdaptiveCuckoo`] has the exact hashes beside it,
+//! and unlearns the false positives that are reported to it; it is no kind.
+//!
+//! # Quotient
+//!
+//! Sorted fingerprints, of which the table keeps only the low part: the high part, the *quotient*,
+//! is the slot where the fingerprint wants to stand.
+//!
+//! Collisions are solved by moving neighbours on by one slot, as in linear probing; a few bits a
+//! slot tell where each run of equal quotients begins and ends. So the fingerprints can be listed
+//! in order, whole: tables are merged in one sequential pass, doubled and halved without keys.
+//!
+//! [`Quotient`] finds runs by counting ones, with two bits a slot, and [`QuotientCounting`] writes
+//! counts among the remainders of a run. [`Aleph`] and [`SlidingTable`] stand on the same table.
+//! [`QuotientStandard`] is the filter as it was published, with three bits a slot.
+//! [`QuotientVector`] cuts the table into cache lines, two for each key, so that nothing moves
+//! beyond a line and vector instructions do the moving. [`Multiset`] is the optimal replacement of
+//! Pagh, Pagh and Rao: numbers in order, with counts in digits of their own, in a table of any
+//! number of slots; [`FrozenMultiset`] is the same for reading alone. [`Cleary`] is their practical
+//! variant: two bits a cell beside the remainder, for keys that stay.
+//!
 //! # Exact
 //!
 //! Tables that keep a key, or a long signature of it, whole: where the survey of filters starts.
+//!
+//! [`Dictionary`] keeps the keys and is never wrong: what any filter is to be compared with. It is
+//! no kind, as a kind knows hashes only. [`HashCompaction`] keeps a signature of each key.
 //!
 //! # Growing
 //!
 //! Filters that grow with their keys.
 //!
-//! [`Scalable`] adds a larger and stricter Bloom filter whenever the last is full, [`Compacting`]
-//! makes a static table of what has gathered, and [`Folded`] fills pairs of halving arrays.
+//! [`Aleph`] is one table that doubles, with fingerprints that get longer. [`Scalable`] adds a
+//! larger and stricter Bloom filter whenever the last is full, [`Compacting`] makes a static table
+//! of what has gathered, and [`Folded`] fills pairs of halving arrays.
 //!
 //! # Window
 //!
 //! Filters that forget on purpose.
 //!
-//! [`Sliding`] keeps the last n insertions, or those of the last minutes; [`AgePartitioned`]
-//! keeps the last n insertions and lets go of older ones sooner.
+//! [`SlidingTable`] keeps the last n insertions, or those of the last minutes, as stamped
+//! fingerprints in one table; [`Sliding`] keeps them as generations of a Bloom filter;
+//! [`AgePartitioned`] keeps the last n insertions and lets go of older ones sooner.
 //!
 //! # Coded
 //!

@@ -5,6 +5,7 @@
 //! was encoded once and opened again from those very bytes; saving it writes them. A file is
 //! replaced atomically (`replace.rs`).
 
+mod merge;
 mod replace;
 
 use std::fs::File;
@@ -23,8 +24,10 @@ use crate::format::{self, Encoder, FileHashing, Header};
 use crate::key::Hashing;
 use crate::keyed::Keyed;
 
+pub use merge::MergedFile;
+pub(crate) use merge::{Files, MergeFiles, Output};
 #[doc(hidden)]
-pub use replace::{check_writable, replace_file};
+pub use replace::{Place, nameless, sweep};
 
 /// How to open a filter's file.
 ///
@@ -48,6 +51,7 @@ pub use replace::{check_writable, replace_file};
 pub struct Open {
     hashing: Option<Hashing>,
     verify: bool,
+    owned: bool,
 }
 
 impl Default for Open {
@@ -62,6 +66,7 @@ impl Open {
         Open {
             hashing: None,
             verify: true,
+            owned: false,
         }
     }
 
@@ -79,6 +84,30 @@ impl Open {
     #[must_use]
     pub const fn verify(mut self, verify: bool) -> Open {
         self.verify = verify;
+        self
+    }
+
+    /// Whether arrays are copied out of the bytes, which are freed then. Without this they are used
+    /// where they lie: a filter that is changed copies each array at its first write, and holds all
+    /// of the bytes for as long as one array lies there still.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tamis::{Bloom, Config, Keyed, Open};
+    ///
+    /// let filter: Keyed<Bloom> = Keyed::build(&Config::default(), 0..1000u64)?;
+    /// let file: Arc<[u8]> = filter.to_bytes().into();
+    /// let lent: Keyed<Bloom> = Open::new().bytes(Arc::clone(&file))?;
+    /// assert_eq!(Arc::strong_count(&file), 2);
+    /// drop(lent);
+    /// let owned: Keyed<Bloom> = Open::new().owned(true).bytes(Arc::clone(&file))?;
+    /// assert_eq!(Arc::strong_count(&file), 1);
+    /// assert_eq!(owned.to_bytes(), file[..]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const fn owned(mut self, owned: bool) -> Open {
+        self.owned = owned;
         self
     }
 
@@ -134,12 +163,10 @@ impl Open {
     /// Every other way of opening a filter ends here.
     fn shared<F: Held>(&self, bytes: &Bytes) -> Result<Keyed<F>, DecodeError> {
         let (header, mut decoder) = format::open(bytes, self.verify)?;
+        decoder.owned = self.owned;
         let hashing = header.hashing.resolve(self.hashing.as_ref())?;
         let kind = F::found(header.kind)?;
-        if header.kind_version != kind.version {
-            let (kind, version) = (kind.name, header.kind_version);
-            return Err(DecodeErrorKind::KindVersion { kind, version }.into());
-        }
+        kind.check_version(header.kind_version)?;
         let filter = kind.decode(&mut decoder)?;
         decoder.finish()?;
         let (expected, got) = (kind.name, filter.kind().name);
@@ -147,6 +174,7 @@ impl Open {
         Ok(Keyed {
             filter,
             hashing,
+            key_form: header.key_form,
             capacity: header.capacity,
             fpr: header.fpr,
         })
@@ -259,6 +287,7 @@ impl<F: Held> Keyed<F> {
             kind: kind.id,
             kind_version: kind.version,
             hashing: FileHashing::Known(self.hashing),
+            key_form: self.key_form,
             len: self.filter.len(),
             capacity: self.capacity,
             fpr: self.fpr,
@@ -317,8 +346,14 @@ impl<F> Encoded<F> {
     ///
     /// Those of [`save`](Encoded::save), and one that says "stopped".
     pub fn save_unless(&self, path: impl AsRef<Path>, stop: impl Fn() -> bool) -> io::Result<()> {
+        self.save_to(&Place::at(path.as_ref())?, stop)
+    }
+
+    /// As [`save_unless`](Encoded::save_unless), for the program.
+    #[doc(hidden)]
+    pub fn save_to(&self, place: &Place, stop: impl Fn() -> bool) -> io::Result<()> {
         let private = self.filter.hashing.is_in_files();
-        replace::replace(path.as_ref(), private, |out| {
+        place.replace(private, |out| {
             replace::Stoppable { out, stop }.write_all(self.as_bytes())
         })
     }

@@ -20,6 +20,7 @@
 
 use std::any::Any;
 use std::fmt::Debug;
+use std::time::Duration;
 
 use crate::config::{Config, Param};
 use crate::error::{BuildError, DecodeError, Full, MergeError};
@@ -50,6 +51,12 @@ pub trait Filter: Any + Debug + Send + Sync {
 
     /// The false-positive rate to expect now, at the present load. May read the whole filter.
     fn fpr(&self) -> f64;
+
+    /// How many keys count against the capacity: [`len`](Self::len), but of a kind that counts
+    /// copies in place the distinct ones.
+    fn charged(&self) -> u64 {
+        self.len()
+    }
 
     /// How many counters have reached their greatest value, which they keep whatever is removed: a
     /// key in them may stay when its copies are taken out, and counts end there. 0 in kinds
@@ -142,6 +149,54 @@ pub trait Merge: Filter + Sized {
     fn merge(&mut self, other: &Self) -> Result<(), MergeError>;
 }
 
+/// A filter that forgets by age: it holds the last insertions, or those of the last seconds.
+///
+/// A window of time has no clock of its own. The caller reads one and tells the window
+/// ([`advance`](Window::advance)), so that tests and replays own the time; the window's file holds
+/// the last reading. A window of insertions has no time at all, and the provided methods are its.
+pub trait Window: Insert {
+    /// Whether the hash is in the window; from now on it is, with a whole window before it.
+    ///
+    /// Counts as an insertion only where a hash that came now would not stay longer, so that one
+    /// that comes often does not use up the window.
+    ///
+    /// # Errors
+    ///
+    /// [`Full`] as for an insertion; the hash was not noted then.
+    fn touch(&mut self, hash: u64) -> Result<bool, Full>;
+
+    /// Tells the filter the time, as the time since any start: 1970, or, of a window that is never
+    /// saved, that of the process. After a load the readings go on from [`now`](Window::now).
+    ///
+    /// The first reading is the window's origin: what it holds by then counts as inserted at that
+    /// moment. Each further one forgets what is too old by it; one that is earlier than the last
+    /// is ignored. A window of insertions has no clock and stays as it is.
+    fn advance(&mut self, _now: Duration) {}
+
+    /// The last reading of the clock, also of a file that was loaded. `None` before the first, and
+    /// in a window of insertions. A reading of zero counts as one nanosecond.
+    fn now(&self) -> Option<Duration> {
+        None
+    }
+
+    /// The length of a window of time; `None` where insertions are counted.
+    fn window_time(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Makes room where a window was [`Full`], by forgetting its oldest keys before their time;
+    /// [`covered`](Window::covered) is shorter until the window has passed. Without need nothing
+    /// happens.
+    fn make_room(&mut self) {}
+
+    /// How far back from the clock's last reading answers reach: what was inserted less long ago
+    /// is found. Shorter than the window only after [`make_room`](Window::make_room). `None` where
+    /// insertions are counted.
+    fn covered(&self) -> Option<Duration> {
+        None
+    }
+}
+
 /// A filter of a fixed set that knows a value for each of its keys: a map that stores no keys.
 ///
 /// [`Bloomier`](crate::Bloomier) is the smallest; the values of [`Perfect`](crate::Perfect) can
@@ -182,7 +237,8 @@ pub trait Halve: Filter + Sized {
     ///
     /// # Errors
     ///
-    /// [`BuildError`] when this filter's size is odd, or memory is short.
+    /// [`BuildError`] when this filter's size is odd, a table's keys do not fit in half of it, or
+    /// memory is short.
     fn halve(&self) -> Result<Self, BuildError>;
 }
 

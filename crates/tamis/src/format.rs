@@ -17,6 +17,8 @@
 //! trusts nothing: sizes are checked against the bytes that are there before anything is
 //! allocated.
 
+mod stream;
+
 use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, Write};
@@ -26,9 +28,14 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::buf::{Buf, Bytes, Word};
 use crate::error::{DecodeError, DecodeErrorKind};
-use crate::key::{Hashing, Scheme};
+use crate::form::KeyForm;
+use crate::key::{Family, Hashing, Scheme};
+
+pub(crate) use stream::{Data, Stored, Watch};
 
 const MAGIC: [u8; 8] = [0x89, b'T', b'M', b'S', 0x0D, 0x0A, 0x1A, 0x0A];
+/// What the file of a filter that threads share begins with.
+pub(crate) const SHARED: [u8; 8] = *b"tamissha";
 const FOOTER_MAGIC: [u8; 8] = [0x0A, 0x1A, 0x0A, 0x0D, b'S', b'M', b'T', 0x89];
 const MAJOR: u16 = 1;
 const MINOR: u16 = 0;
@@ -48,6 +55,8 @@ const MOST_SECTIONS: usize = 64;
 const HASHING_FAST: u16 = 1;
 const HASHING_SECRET: u16 = 2;
 const HASHING_WITHHELD: u16 = 3;
+/// The universal families, in the order of [`Family::ALL`].
+const HASHING_UNIVERSAL: u16 = 4;
 
 /// What a file says about itself before the data.
 #[derive(Clone, Copy, Debug)]
@@ -55,9 +64,35 @@ pub(crate) struct Header {
     pub(crate) kind: u16,
     pub(crate) kind_version: u16,
     pub(crate) hashing: FileHashing,
+    pub(crate) key_form: KeyForm,
     pub(crate) len: u64,
     pub(crate) capacity: u64,
     pub(crate) fpr: f64,
+}
+
+impl Header {
+    /// Reads the fields of a header whose checksum agrees.
+    fn read(bytes: &[u8]) -> Result<Header, DecodeError> {
+        let mut field = [0; 16];
+        field.copy_from_slice(&bytes[48..64]);
+        let header = Header {
+            kind: u16_at(bytes, 32),
+            kind_version: u16_at(bytes, 34),
+            hashing: FileHashing::decode(u16_at(bytes, 36), field)?,
+            key_form: KeyForm::decode(u16_at(bytes, 42), u16_at(bytes, 44))?,
+            len: u64_at(bytes, 64),
+            capacity: u64_at(bytes, 72),
+            fpr: f64::from_bits(u64_at(bytes, 80)),
+        };
+        if !(header.fpr > 0.0 && header.fpr < 1.0) {
+            return Err(DecodeError::invalid(
+                "the rate asked for (bits)",
+                header.fpr.to_bits(),
+                "a number between 0 and 1",
+            ));
+        }
+        Ok(header)
+    }
 }
 
 /// The hashing as a file carries it.
@@ -75,6 +110,10 @@ impl FileHashing {
             FileHashing::Known(Hashing(Scheme::Fast { seed })) => {
                 field[..8].copy_from_slice(&seed.to_le_bytes());
                 HASHING_FAST
+            }
+            FileHashing::Known(Hashing(Scheme::Universal { family, seed })) => {
+                field[..8].copy_from_slice(&seed.to_le_bytes());
+                HASHING_UNIVERSAL + *family as u16
             }
             FileHashing::Known(Hashing(Scheme::Secret {
                 key,
@@ -106,7 +145,13 @@ impl FileHashing {
             HASHING_FAST => Ok(FileHashing::Known(Hashing::fast(low))),
             HASHING_SECRET => Ok(FileHashing::Known(Hashing::secret(field))),
             HASHING_WITHHELD => Ok(FileHashing::Withheld(low)),
-            _ => Err(DecodeErrorKind::UnknownHashing(id).into()),
+            _ => {
+                let number = id.wrapping_sub(HASHING_UNIVERSAL);
+                match Family::ALL.get(usize::from(number)) {
+                    Some(&family) => Ok(FileHashing::Known(Hashing::universal(family, low))),
+                    None => Err(DecodeErrorKind::UnknownHashing(id).into()),
+                }
+            }
         }
     }
 
@@ -172,7 +217,29 @@ impl fmt::Display for ParamValue {
 #[derive(Debug, Default)]
 pub struct Encoder<'a> {
     params: Vec<(&'static str, ParamValue)>,
-    sections: Vec<Cow<'a, [u8]>>,
+    sections: Vec<Section<'a>>,
+}
+
+/// The bytes of an array.
+#[derive(Debug)]
+enum Section<'a> {
+    Here(Cow<'a, [u8]>),
+    /// So many, which are made while the file is written.
+    ToCome(u64),
+}
+
+impl Section<'_> {
+    fn len(&self) -> u64 {
+        match self {
+            Section::Here(bytes) => bytes.len() as u64,
+            Section::ToCome(len) => *len,
+        }
+    }
+
+    /// With the zeros after it.
+    fn aligned(&self) -> u64 {
+        self.len().next_multiple_of(ALIGN as u64)
+    }
 }
 
 impl<'a> Encoder<'a> {
@@ -183,12 +250,17 @@ impl<'a> Encoder<'a> {
 
     /// Adds an array; it is not copied.
     pub fn section<T: Word>(&mut self, words: &'a Buf<T>) {
-        self.sections.push(words.to_bytes());
+        self.sections.push(Section::Here(words.to_bytes()));
     }
 
     /// Adds bytes made for the file: a table of parts, or a coded form.
     pub(crate) fn made(&mut self, bytes: Vec<u8>) {
-        self.sections.push(Cow::Owned(bytes));
+        self.sections.push(Section::Here(Cow::Owned(bytes)));
+    }
+
+    /// Announces an array of so many bytes, for [`write_with`](Encoder::write_with).
+    pub(crate) fn announce(&mut self, bytes: u64) {
+        self.sections.push(Section::ToCome(bytes));
     }
 
     /// The parameters with their names.
@@ -198,12 +270,8 @@ impl<'a> Encoder<'a> {
 
     /// The length of a file of these parts, in bytes.
     pub(crate) fn file_len(&self) -> u64 {
-        let data: usize = self
-            .sections
-            .iter()
-            .map(|s| s.len().next_multiple_of(ALIGN))
-            .sum();
-        (self.header_len() + data + 8 * data.div_ceil(BLOCK) + 8 + FOOTER) as u64
+        let data: u64 = self.sections.iter().map(Section::aligned).sum();
+        self.header_len() as u64 + data + 8 * data.div_ceil(BLOCK as u64) + 8 + FOOTER as u64
     }
 
     fn header_len(&self) -> usize {
@@ -212,6 +280,42 @@ impl<'a> Encoder<'a> {
 
     /// Writes the whole file, each array once and without copying it.
     pub(crate) fn write(&self, header: &Header, out: &mut dyn Write) -> io::Result<()> {
+        self.write_with(header, out, |_| Ok(()))
+    }
+
+    /// The same, where `fill` writes the array that was announced.
+    pub(crate) fn write_with<E: From<io::Error>>(
+        &self,
+        header: &Header,
+        out: &mut dyn Write,
+        fill: impl FnOnce(&mut dyn Write) -> Result<(), E>,
+    ) -> Result<(), E> {
+        out.write_all(&self.head(header))?;
+        let mut data = Checksums::new(out);
+        let mut fill = Some(fill);
+        for section in &self.sections {
+            let end = data.written + section.aligned();
+            match section {
+                Section::Here(bytes) => data.write_all(bytes)?,
+                Section::ToCome(len) => {
+                    let start = data.written;
+                    if let Some(fill) = fill.take() {
+                        fill(&mut data)?;
+                    }
+                    debug_assert_eq!(data.written - start, *len);
+                }
+            }
+            data.write_all(&[0; ALIGN][..(end - data.written) as usize])?;
+        }
+        let table = data.finish();
+        out.write_all(&table)?;
+        out.write_all(&xxh3_64_with_seed(&table, TABLE_SEED).to_le_bytes())?;
+        out.write_all(&self.file_len().to_le_bytes())?;
+        Ok(out.write_all(&FOOTER_MAGIC)?)
+    }
+
+    /// Everything before the data.
+    fn head(&self, header: &Header) -> Vec<u8> {
         let header_len = self.header_len();
         let mut head = Vec::with_capacity(header_len);
         let (hashing, hashing_field) = header.hashing.encode();
@@ -226,7 +330,8 @@ impl<'a> Encoder<'a> {
         head.extend(hashing.to_le_bytes());
         head.extend((self.params.len() as u16).to_le_bytes());
         head.extend((self.sections.len() as u16).to_le_bytes());
-        head.extend([0; 6]);
+        let (form, k) = header.key_form.encode();
+        head.extend([form, k, 0].map(u16::to_le_bytes).concat());
         head.extend(hashing_field);
         head.extend(header.len.to_le_bytes());
         head.extend(header.capacity.to_le_bytes());
@@ -236,83 +341,89 @@ impl<'a> Encoder<'a> {
         for (_, value) in &self.params {
             head.extend(value.to_bits().to_le_bytes());
         }
-        let mut offset = header_len;
+        let mut offset = header_len as u64;
         for section in &self.sections {
-            head.extend((offset as u64).to_le_bytes());
-            head.extend((section.len() as u64).to_le_bytes());
-            offset += section.len().next_multiple_of(ALIGN);
+            head.extend(offset.to_le_bytes());
+            head.extend(section.len().to_le_bytes());
+            offset += section.aligned();
         }
         head.resize(header_len - 8, 0);
         let sum = xxh3_64_with_seed(&head, HEADER_SEED);
         head.extend(sum.to_le_bytes());
-        out.write_all(&head)?;
-
-        let mut sums = Checksums::default();
-        for section in &self.sections {
-            sums.write(section, out)?;
-            sums.write(
-                &[0; ALIGN][..section.len().next_multiple_of(ALIGN) - section.len()],
-                out,
-            )?;
-        }
-        let table = sums.finish();
-        out.write_all(&table)?;
-        out.write_all(&xxh3_64_with_seed(&table, TABLE_SEED).to_le_bytes())?;
-        out.write_all(&self.file_len().to_le_bytes())?;
-        out.write_all(&FOOTER_MAGIC)
+        head
     }
 }
 
 /// Passes data on and keeps a checksum for every block of it.
-#[derive(Default)]
-struct Checksums {
+struct Checksums<'a> {
+    out: &'a mut dyn Write,
+    written: u64,
     table: Vec<u8>,
     /// The beginning of a block that is not complete yet.
     part: Vec<u8>,
 }
 
-impl Checksums {
-    fn write(&mut self, mut data: &[u8], out: &mut dyn Write) -> io::Result<()> {
-        out.write_all(data)?;
+impl Write for Checksums<'_> {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        self.out.write_all(data)?;
+        self.written += data.len() as u64;
+        let (mut rest, len) = (data, data.len());
         if !self.part.is_empty() {
-            let (head, tail) = data.split_at(data.len().min(BLOCK - self.part.len()));
+            let (head, tail) = rest.split_at(len.min(BLOCK - self.part.len()));
             self.part.extend_from_slice(head);
-            data = tail;
+            rest = tail;
             if self.part.len() == BLOCK {
-                let block = std::mem::take(&mut self.part);
-                self.push(&block);
+                push_sum(&mut self.table, &self.part);
+                self.part.clear();
             }
         }
-        let (whole, rest) = data.as_chunks::<BLOCK>();
+        let (whole, rest) = rest.as_chunks::<BLOCK>();
         for block in whole {
-            self.push(block);
+            push_sum(&mut self.table, block);
         }
         self.part.extend_from_slice(rest);
-        Ok(())
+        Ok(len)
     }
 
-    fn push(&mut self, block: &[u8]) {
-        let number = (self.table.len() / 8) as u64;
-        self.table
-            .extend(xxh3_64_with_seed(block, number).to_le_bytes());
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+impl<'a> Checksums<'a> {
+    fn new(out: &'a mut dyn Write) -> Checksums<'a> {
+        Checksums {
+            out,
+            written: 0,
+            table: Vec::new(),
+            part: Vec::new(),
+        }
     }
 
     fn finish(mut self) -> Vec<u8> {
         if !self.part.is_empty() {
-            let block = std::mem::take(&mut self.part);
-            self.push(&block);
+            push_sum(&mut self.table, &self.part);
         }
         self.table
     }
+}
+
+/// Adds the checksum of the next block to the table.
+fn push_sum(table: &mut Vec<u8>, block: &[u8]) {
+    let number = (table.len() / 8) as u64;
+    table.extend(xxh3_64_with_seed(block, number).to_le_bytes());
 }
 
 /// Hands a filter its parameters and arrays back, each checked before it is trusted.
 pub struct Decoder<'a> {
     owner: &'a Bytes,
     params: &'a [u8],
-    sections: Vec<Range<usize>>,
+    sections: Vec<Range<u64>>,
     next_section: usize,
     len: u64,
+    verified: bool,
+    /// Whether arrays are copied out of the bytes.
+    pub(crate) owned: bool,
 }
 
 impl fmt::Debug for Decoder<'_> {
@@ -344,6 +455,11 @@ impl Decoder<'_> {
                 "a value, but the file has fewer parameters",
             )),
         }
+    }
+
+    /// Whether there is another parameter, for those that a file may leave out.
+    pub(crate) fn has_param(&self) -> bool {
+        !self.params.is_empty()
     }
 
     /// The next parameter, which must lie in a range.
@@ -391,6 +507,24 @@ impl Decoder<'_> {
         name: &'static str,
         len: u64,
     ) -> Result<Buf<T>, DecodeError> {
+        let range = self.place::<T>(name, len)?;
+        match Buf::view(self.owner, range.start as usize..range.end as usize) {
+            Some(Ok(buf)) if self.owned && buf.is_lent() => Ok(Buf::copied(&buf)?),
+            Some(buf) => Ok(buf?),
+            None => Err(DecodeError::invalid(
+                name,
+                range.end - range.start,
+                "an array inside the file",
+            )),
+        }
+    }
+
+    /// Where in the file the next array lies, which must have exactly `len` words.
+    pub(crate) fn place<T: Word>(
+        &mut self,
+        name: &'static str,
+        len: u64,
+    ) -> Result<Range<u64>, DecodeError> {
         let Some(range) = self.sections.get(self.next_section).cloned() else {
             return Err(DecodeError::invalid(
                 name,
@@ -399,7 +533,7 @@ impl Decoder<'_> {
             ));
         };
         self.next_section += 1;
-        let bytes = range.len() as u64;
+        let bytes = range.end - range.start;
         if len.checked_mul(size_of::<T>() as u64) != Some(bytes) {
             return Err(DecodeError::invalid(
                 name,
@@ -407,21 +541,20 @@ impl Decoder<'_> {
                 format!("{len} words of {} bytes", size_of::<T>()),
             ));
         }
-        match Buf::view(self.owner, range) {
-            Some(buf) => Ok(buf?),
-            None => Err(DecodeError::invalid(
-                name,
-                bytes,
-                "an array inside the file",
-            )),
-        }
+        Ok(range)
     }
 
     /// How many bytes the next array has; 0 if there is none. For arrays whose length is not given
     /// by a parameter.
     pub(crate) fn next_bytes(&self) -> u64 {
         let next = self.sections.get(self.next_section);
-        next.map_or(0, |range| range.len() as u64)
+        next.map_or(0, |range| range.end - range.start)
+    }
+
+    /// Whether the checksums of the arrays were compared. If not, the caller wants to open the file
+    /// without reading it whole.
+    pub(crate) fn is_verified(&self) -> bool {
+        self.verified
     }
 
     /// How many keys the file says the filter holds.
@@ -455,172 +588,209 @@ impl Decoder<'_> {
 /// of the data.
 pub(crate) fn open(owner: &Bytes, verify: bool) -> Result<(Header, Decoder<'_>), DecodeError> {
     let bytes: &[u8] = (**owner).as_ref();
-    let got = bytes.len() as u64;
-    let known = bytes.len().min(MAGIC.len());
-    if bytes[..known] != MAGIC[..known] {
-        return Err(DecodeErrorKind::NotAFilter.into());
-    }
-    let short = |expected: usize| {
-        DecodeError::from(DecodeErrorKind::Length {
-            expected: expected as u64,
-            got,
-        })
-    };
-    if bytes.len() < FIXED {
-        return Err(short(FIXED + 8 + 8 + FOOTER));
-    }
-    let header_len = u32_at(bytes, 12) as usize;
-    let (params, sections) = (u16_at(bytes, 38) as usize, u16_at(bytes, 40) as usize);
-    let expected_len = (FIXED + 8 * params + 16 * sections + 8).next_multiple_of(ALIGN);
-    if header_len != expected_len || params > MOST_PARAMS || sections > MOST_SECTIONS {
-        return Err(DecodeError::invalid(
-            "header length",
-            header_len as u64,
-            format!("{expected_len} for its counts"),
-        ));
-    }
-    let Some(head) = bytes.get(..header_len) else {
-        return Err(short(header_len + 8 + FOOTER));
-    };
-    let (covered, sum) = head.split_at(header_len - 8);
-    if xxh3_64_with_seed(covered, HEADER_SEED) != u64_at(sum, 0) {
-        return Err(DecodeErrorKind::Checksum {
-            part: "header",
-            offset: 0,
+    let (header, layout) = Layout::read(bytes, bytes.len() as u64)?;
+    let [data, end, footer] = [layout.data, layout.data_end, layout.footer()].map(|at| at as usize);
+    if verify {
+        let table = &bytes[end..footer - 8];
+        layout.check_table(table, u64_at(bytes, footer - 8))?;
+        for (number, block) in bytes[data..end].chunks(BLOCK).enumerate() {
+            layout.check_block(number, block, table)?;
         }
-        .into());
-    }
-    // The header's own layout is the same in every version, so damage can be told from a newer
-    // version.
-    if u16_at(bytes, 8) != MAJOR {
-        return Err(DecodeErrorKind::Newer {
-            major: u16_at(bytes, 8),
+        for gap in layout.gaps() {
+            zeros(
+                "a padding byte",
+                &bytes[gap.start as usize..gap.end as usize],
+            )?;
         }
-        .into());
     }
-    let file_len = u64_at(bytes, 16);
-    if file_len != got {
-        return Err(DecodeErrorKind::Length {
-            expected: file_len,
-            got,
-        }
-        .into());
-    }
-    if u32_at(bytes, 24) != 0 {
-        return Err(DecodeErrorKind::Features(u32_at(bytes, 24)).into());
-    }
-    let table_at = FIXED + 8 * params;
-    let zeros = |field, range: Range<usize>| match bytes[range].iter().find(|&&b| b != 0) {
+    layout.check_footer(&bytes[footer..])?;
+    Ok((header, layout.decoder(owner, &header, verify)))
+}
+
+/// Refuses bytes that are not zero.
+fn zeros(field: &'static str, bytes: &[u8]) -> Result<(), DecodeError> {
+    match bytes.iter().find(|&&b| b != 0) {
         Some(&b) => Err(DecodeError::invalid(field, u64::from(b), "0")),
         None => Ok(()),
-    };
-    zeros("a reserved byte", 42..48)?;
-    zeros("a reserved byte", 88..FIXED)?;
-    zeros("a padding byte", table_at + 16 * sections..header_len - 8)?;
+    }
+}
 
-    let mut ranges = Vec::with_capacity(sections);
-    let mut offset = header_len as u64;
-    for entry in bytes[table_at..].chunks_exact(16).take(sections) {
-        let (at, len) = (u64_at(entry, 0), u64_at(entry, 8));
-        if at != offset {
+/// Where the parts of a file lie.
+#[derive(Debug)]
+struct Layout {
+    params: Range<usize>,
+    sections: Vec<Range<u64>>,
+    /// Where the data begins and ends.
+    data: u64,
+    data_end: u64,
+    file_len: u64,
+}
+
+impl Layout {
+    /// The most bytes that a header has.
+    const MOST_HEAD: usize =
+        (FIXED + 8 * MOST_PARAMS + 16 * MOST_SECTIONS + 8).next_multiple_of(ALIGN);
+
+    /// Reads the header of a file of `got` bytes, of which the first are given: at least those of
+    /// the header, if they are there.
+    fn read(bytes: &[u8], got: u64) -> Result<(Header, Layout), DecodeError> {
+        let known = bytes.len().min(MAGIC.len());
+        if bytes[..known] != MAGIC[..known] {
+            return Err(DecodeErrorKind::no_filter(bytes).into());
+        }
+        let short = |expected: usize| {
+            DecodeError::from(DecodeErrorKind::Length {
+                expected: expected as u64,
+                got,
+            })
+        };
+        if bytes.len() < FIXED {
+            return Err(short(FIXED + 8 + 8 + FOOTER));
+        }
+        let header_len = u32_at(bytes, 12) as usize;
+        let (params, sections) = (u16_at(bytes, 38) as usize, u16_at(bytes, 40) as usize);
+        let expected_len = (FIXED + 8 * params + 16 * sections + 8).next_multiple_of(ALIGN);
+        if header_len != expected_len || params > MOST_PARAMS || sections > MOST_SECTIONS {
             return Err(DecodeError::invalid(
-                "a section's offset",
-                at,
-                format!("{offset}"),
+                "header length",
+                header_len as u64,
+                format!("{expected_len} for its counts"),
             ));
         }
-        let end = at.checked_add(len).filter(|&end| end <= file_len);
-        let Some(end) = end else {
-            return Err(DecodeError::invalid(
-                "a section's length",
-                len,
-                "to end inside the file",
-            ));
+        let Some(head) = bytes.get(..header_len) else {
+            return Err(short(header_len + 8 + FOOTER));
         };
-        offset = end.next_multiple_of(ALIGN as u64);
-        ranges.push(at as usize..end as usize);
-    }
-    let data_end = offset as usize;
-    let blocks = (data_end - header_len).div_ceil(BLOCK);
-    let expected = data_end as u64 + 8 * blocks as u64 + 8 + FOOTER as u64;
-    if expected != file_len {
-        return Err(DecodeErrorKind::Length { expected, got }.into());
-    }
-    let table_end = data_end + 8 * blocks;
-    if verify {
-        let table = &bytes[data_end..table_end];
-        if xxh3_64_with_seed(table, TABLE_SEED) != u64_at(bytes, table_end) {
-            return Err(DecodeErrorKind::Checksum {
-                part: "checksum table",
-                offset: data_end as u64,
+        let (covered, sum) = head.split_at(header_len - 8);
+        if xxh3_64_with_seed(covered, HEADER_SEED) != u64_at(sum, 0) {
+            return Err(damaged("header", 0));
+        }
+        // The header's own layout is the same in every version, so damage can be told from a newer
+        // version.
+        if u16_at(bytes, 8) != MAJOR {
+            return Err(DecodeErrorKind::Newer {
+                major: u16_at(bytes, 8),
             }
             .into());
         }
-        for (number, (block, sum)) in bytes[header_len..data_end]
-            .chunks(BLOCK)
-            .zip(table.chunks_exact(8))
-            .enumerate()
-        {
-            if xxh3_64_with_seed(block, number as u64) != u64_at(sum, 0) {
-                let offset = (header_len + number * BLOCK) as u64;
-                return Err(DecodeErrorKind::Checksum {
-                    part: "data",
-                    offset,
-                }
-                .into());
+        let file_len = u64_at(bytes, 16);
+        if file_len != got {
+            return Err(DecodeErrorKind::Length {
+                expected: file_len,
+                got,
             }
+            .into());
         }
-        for (range, end) in ranges
-            .iter()
-            .zip(ranges.iter().skip(1).map(|r| r.start).chain([data_end]))
-        {
-            zeros("a padding byte", range.end..end)?;
+        if u32_at(bytes, 24) != 0 {
+            return Err(DecodeErrorKind::Features(u32_at(bytes, 24)).into());
         }
-    }
-    let footer = table_end + 8;
-    if u64_at(bytes, footer) != file_len {
-        return Err(DecodeError::invalid(
-            "the footer's length",
-            u64_at(bytes, footer),
-            format!("{file_len}"),
-        ));
-    }
-    if bytes[footer + 8..] != FOOTER_MAGIC {
-        return Err(DecodeError::invalid(
-            "the footer's signature",
-            u64_at(bytes, footer + 8),
-            "the reversed signature",
-        ));
+        let table_at = FIXED + 8 * params;
+        zeros("a reserved byte", &bytes[46..48])?;
+        zeros("a reserved byte", &bytes[88..FIXED])?;
+        let padding = table_at + 16 * sections..header_len - 8;
+        zeros("a padding byte", &bytes[padding])?;
+
+        let mut ranges = Vec::with_capacity(sections);
+        let mut offset = header_len as u64;
+        for entry in bytes[table_at..].chunks_exact(16).take(sections) {
+            let (at, len) = (u64_at(entry, 0), u64_at(entry, 8));
+            if at != offset {
+                return Err(DecodeError::invalid(
+                    "a section's offset",
+                    at,
+                    format!("{offset}"),
+                ));
+            }
+            let end = at.checked_add(len).filter(|&end| end <= file_len);
+            let Some(end) = end else {
+                return Err(DecodeError::invalid(
+                    "a section's length",
+                    len,
+                    "to end inside the file",
+                ));
+            };
+            offset = end.next_multiple_of(ALIGN as u64);
+            ranges.push(at..end);
+        }
+        let layout = Layout {
+            params: FIXED..table_at,
+            sections: ranges,
+            data: header_len as u64,
+            data_end: offset,
+            file_len,
+        };
+        let expected = layout.footer() + FOOTER as u64;
+        if expected != file_len {
+            return Err(DecodeErrorKind::Length { expected, got }.into());
+        }
+        Ok((Header::read(bytes)?, layout))
     }
 
-    let mut field = [0; 16];
-    field.copy_from_slice(&bytes[48..64]);
-    let header = Header {
-        kind: u16_at(bytes, 32),
-        kind_version: u16_at(bytes, 34),
-        hashing: FileHashing::decode(u16_at(bytes, 36), field)?,
-        len: u64_at(bytes, 64),
-        capacity: u64_at(bytes, 72),
-        fpr: f64::from_bits(u64_at(bytes, 80)),
-    };
-    if !(header.fpr > 0.0 && header.fpr < 1.0) {
-        return Err(DecodeError::invalid(
-            "the rate asked for (bits)",
-            header.fpr.to_bits(),
-            "a number between 0 and 1",
-        ));
+    /// Where the footer begins: after the checksum table and its own checksum.
+    fn footer(&self) -> u64 {
+        self.data_end + 8 * (self.data_end - self.data).div_ceil(BLOCK as u64) + 8
     }
-    let params = &bytes[FIXED..table_at];
-    Ok((
-        header,
+
+    /// The bytes after each section that are there for alignment.
+    fn gaps(&self) -> impl Iterator<Item = Range<u64>> + '_ {
+        let next = self.sections.iter().skip(1).map(|section| section.start);
+        let starts = next.chain([self.data_end]);
+        self.sections
+            .iter()
+            .zip(starts)
+            .map(|(section, start)| section.end..start)
+    }
+
+    fn check_table(&self, table: &[u8], sum: u64) -> Result<(), DecodeError> {
+        match xxh3_64_with_seed(table, TABLE_SEED) == sum {
+            true => Ok(()),
+            false => Err(damaged("checksum table", self.data_end)),
+        }
+    }
+
+    /// Compares a block of data with its checksum in the table.
+    fn check_block(&self, number: usize, block: &[u8], table: &[u8]) -> Result<(), DecodeError> {
+        match xxh3_64_with_seed(block, number as u64) == u64_at(table, 8 * number) {
+            true => Ok(()),
+            false => Err(damaged("data", self.data + (number * BLOCK) as u64)),
+        }
+    }
+
+    fn check_footer(&self, footer: &[u8]) -> Result<(), DecodeError> {
+        let file_len = self.file_len;
+        if u64_at(footer, 0) != file_len {
+            return Err(DecodeError::invalid(
+                "the footer's length",
+                u64_at(footer, 0),
+                format!("{file_len}"),
+            ));
+        }
+        if footer[8..] != FOOTER_MAGIC {
+            return Err(DecodeError::invalid(
+                "the footer's signature",
+                u64_at(footer, 8),
+                "the reversed signature",
+            ));
+        }
+        Ok(())
+    }
+
+    /// For reading the parameters, which `owner` holds, and what it holds of the arrays.
+    fn decoder<'a>(&self, owner: &'a Bytes, header: &Header, verified: bool) -> Decoder<'a> {
+        let bytes: &[u8] = (**owner).as_ref();
         Decoder {
             owner,
-            params,
-            sections: ranges,
+            params: &bytes[self.params.clone()],
+            sections: self.sections.clone(),
             next_section: 0,
             len: header.len,
-        },
-    ))
+            verified,
+            owned: false,
+        }
+    }
+}
+
+fn damaged(part: &'static str, offset: u64) -> DecodeError {
+    DecodeErrorKind::Checksum { part, offset }.into()
 }
 
 /// Whether bytes start as a tamis file does, be it whole, cut short or damaged: for telling a
@@ -628,6 +798,7 @@ pub(crate) fn open(owner: &Bytes, verify: bool) -> Result<(Header, Decoder<'_>),
 ///
 /// Give the first eight bytes, or all that there are. Either half of the signature is enough, and
 /// neither occurs in text, so that one wrong byte does not make a filter pass for something else.
+/// A PNG image, whose signature has the same second half, is none.
 ///
 /// ```
 /// let filter: tamis::Keyed<tamis::Bloom> = tamis::Keyed::new(&tamis::Config::new(10))?;
@@ -638,13 +809,14 @@ pub(crate) fn open(owner: &Bytes, verify: bool) -> Result<(Header, Decoder<'_>),
 pub fn looks_like_filter(start: &[u8]) -> bool {
     let start = &start[..start.len().min(MAGIC.len())];
     let cut_short = !start.is_empty() && MAGIC.starts_with(start);
-    cut_short || start.starts_with(&MAGIC[..4]) || start.get(4..) == Some(&MAGIC[4..])
+    let second_half = start.get(4..) == Some(&MAGIC[4..]) && !start.starts_with(b"\x89PNG");
+    cut_short || start.starts_with(&MAGIC[..4]) || second_half
 }
 
 /// The file length that the first bytes announce; an error if they do not start a filter.
 pub(crate) fn announced_len(start: &[u8]) -> Result<u64, DecodeError> {
     if start.len() < 24 || start[..8] != MAGIC {
-        return Err(DecodeErrorKind::NotAFilter.into());
+        return Err(DecodeErrorKind::no_filter(start).into());
     }
     Ok(u64_at(start, 16))
 }
@@ -729,5 +901,6 @@ mod tests {
         ] {
             assert!(!looks_like_filter(text.as_bytes()), "{text:?}");
         }
+        assert!(!looks_like_filter(b"\x89PNG\r\n\x1A\n"));
     }
 }

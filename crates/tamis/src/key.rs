@@ -22,6 +22,7 @@
 //! | [`Hashing`] | function | choose it when |
 //! |---|---|---|
 //! | [`fast`](Hashing::fast) | XXH3-64 with a seed (0 by default) | the keys are your own: files are reproducible and filters built apart can be merged |
+//! | [`universal`](Hashing::universal) | one of a [`Family`] with a proof | a theorem is to hold: see there what it does not promise |
 //! | [`secret`](Hashing::secret) | SipHash-1-3 under a 128-bit secret | strangers choose the keys: without the secret nobody can aim at a false positive or fill a bucket on purpose |
 
 use std::borrow::Cow;
@@ -36,6 +37,10 @@ use std::sync::Arc;
 
 use siphasher::sip::SipHasher13;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+mod universal;
+
+pub use universal::Family;
 
 /// Something that can be looked up in a filter.
 ///
@@ -93,6 +98,7 @@ pub struct Hashing(pub(crate) Scheme);
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scheme {
     Fast { seed: u64 },
+    Universal { family: Family, seed: u64 },
     Secret { key: [u8; 16], withheld: bool },
 }
 
@@ -100,6 +106,13 @@ impl Hashing {
     /// XXH3-64 with a seed. Fast, portable, reproducible; not for keys that an adversary chooses.
     pub const fn fast(seed: u64) -> Hashing {
         Hashing(Scheme::Fast { seed })
+    }
+
+    /// The function of a seed in a family of which something is proved, for the mean over all its
+    /// functions. Draw the seed at random; [`Family`] has the bounds, and keys on which single
+    /// functions fail.
+    pub const fn universal(family: Family, seed: u64) -> Hashing {
+        Hashing(Scheme::Universal { family, seed })
     }
 
     /// SipHash-1-3 under a secret of 128 random bits. A filter's file carries the secret, and
@@ -133,12 +146,11 @@ impl Hashing {
     }
 
     /// Keeps the secret out of files: they carry only a check value, and opening them needs the
-    /// same `Hashing` ([`Open::hashing`](crate::Open::hashing)). No effect on
-    /// [`fast`](Hashing::fast).
+    /// same `Hashing` ([`Open::hashing`](crate::Open::hashing)). No effect where there is none.
     #[must_use]
     pub const fn withheld(self) -> Hashing {
         match self.0 {
-            Scheme::Fast { .. } => self,
+            Scheme::Fast { .. } | Scheme::Universal { .. } => self,
             Scheme::Secret { key, .. } => Hashing(Scheme::Secret {
                 key,
                 withheld: true,
@@ -151,6 +163,7 @@ impl Hashing {
     pub fn hash_bytes(&self, bytes: &[u8]) -> u64 {
         match &self.0 {
             Scheme::Fast { seed } => xxh3_64_with_seed(bytes, *seed),
+            Scheme::Universal { family, seed } => family.hash_bytes(*seed, bytes),
             Scheme::Secret { key, .. } => sip(key, bytes),
         }
     }
@@ -165,6 +178,7 @@ impl Hashing {
     pub const fn function(&self) -> &'static str {
         match self.0 {
             Scheme::Fast { .. } => "XXH3-64",
+            Scheme::Universal { family, .. } => family.name(),
             Scheme::Secret { .. } => "SipHash-1-3",
         }
     }
@@ -172,7 +186,7 @@ impl Hashing {
     /// The seed; `None` where a secret takes its place.
     pub const fn seed(&self) -> Option<u64> {
         match self.0 {
-            Scheme::Fast { seed } => Some(seed),
+            Scheme::Fast { seed } | Scheme::Universal { seed, .. } => Some(seed),
             Scheme::Secret { .. } => None,
         }
     }
@@ -182,6 +196,7 @@ impl Hashing {
         match (&self.0, &other.0) {
             (Scheme::Fast { seed: a }, Scheme::Fast { seed: b }) => a == b,
             (Scheme::Secret { key: a, .. }, Scheme::Secret { key: b, .. }) => a == b,
+            (a @ Scheme::Universal { .. }, b) => a == b,
             _ => false,
         }
     }
@@ -221,6 +236,9 @@ impl fmt::Debug for Hashing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Scheme::Fast { seed } => write!(f, "Hashing::fast({seed})"),
+            Scheme::Universal { family, seed } => {
+                write!(f, "Hashing::universal(Family::{family:?}, {seed})")
+            }
             Scheme::Secret {
                 withheld: false, ..
             } => f.write_str("Hashing::secret(…)"),

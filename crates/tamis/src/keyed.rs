@@ -1,12 +1,17 @@
 //! `Keyed<F>`: a filter of keys. It hashes them and looks the hashes up in a filter; `file.rs`
 //! opens and saves it.
 
+mod parallel;
+
+use std::time::Duration;
+
 use crate::any::{AnyFilter, Held};
 use crate::config::Config;
 use crate::error::{
     BuildError, BuildErrorKind, Full, FullKind, MergeError, MergeErrorKind, Unsupported,
 };
-use crate::filter::{Count, Filter, Halve, Insert, Kind, Map, Merge, Remove};
+use crate::filter::{Count, Filter, Halve, Insert, Kind, Map, Merge, Remove, Window};
+use crate::form::KeyForm;
 use crate::format::ParamValue;
 use crate::key::{Hashing, Key};
 use crate::kinds::KindInfo;
@@ -44,6 +49,7 @@ use crate::kinds::KindInfo;
 pub struct Keyed<F> {
     pub(crate) filter: F,
     pub(crate) hashing: Hashing,
+    pub(crate) key_form: KeyForm,
     pub(crate) capacity: u64,
     pub(crate) fpr: f64,
 }
@@ -76,7 +82,7 @@ const CHUNK: usize = 256;
 
 /// Hashes the next keys, as many as there is room for; returns how many.
 #[inline]
-fn hash_some<K: Key>(
+pub(crate) fn hash_some<K: Key>(
     hashing: &Hashing,
     keys: &mut impl Iterator<Item = K>,
     hashes: &mut [u64],
@@ -138,10 +144,11 @@ impl<F: Filter> Keyed<F> {
         if !(fpr > 0.0 && fpr < 1.0) {
             return Err(BuildErrorKind::Fpr(fpr).into());
         }
-        let capacity = config.capacity.max(filter.len());
+        let capacity = config.capacity.max(filter.charged());
         Ok(Keyed {
             filter,
             hashing,
+            key_form: KeyForm::default(),
             capacity,
             fpr,
         })
@@ -212,6 +219,18 @@ impl<F: Filter> Keyed<F> {
         &self.hashing
     }
 
+    /// How the keys are written in the data that they come from, as far as the file remembers.
+    pub fn key_form(&self) -> KeyForm {
+        self.key_form
+    }
+
+    /// The same filter, whose file remembers how its keys are written. They are hashed as before.
+    #[must_use]
+    pub fn with_key_form(mut self, form: KeyForm) -> Keyed<F> {
+        self.key_form = form;
+        self
+    }
+
     /// The number of keys that the filter was built for.
     pub fn capacity(&self) -> u64 {
         self.capacity
@@ -232,11 +251,12 @@ impl<F: Filter> Keyed<F> {
         &mut self.filter
     }
 
-    fn hashes_as(&self, other: &Keyed<F>) -> Result<(), MergeError> {
-        match self.hashing.agrees_with(&other.hashing) {
-            true => Ok(()),
-            false => Err(MergeErrorKind::Hashing.into()),
+    /// Refuses to merge filters whose keys are hashed or written differently.
+    fn merges_with(&self, other: &Keyed<F>) -> Result<(), MergeError> {
+        if !self.hashing.agrees_with(&other.hashing) {
+            return Err(MergeErrorKind::Hashing.into());
         }
+        self.key_form.merges_with(other.key_form)
     }
 
     /// The same keys in a half of this filter; the rate asked for rises to that of the half.
@@ -274,8 +294,8 @@ impl<F: Held> Keyed<F> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn is_over_capacity(&self) -> bool {
-        let can = self.filter.parts().0.can;
-        !can.grow && !can.window && !can.count && self.len() > self.capacity
+        let (kind, _) = self.filter.parts();
+        kind.is_over_capacity(self.len(), self.capacity)
     }
 
     /// How much of its capacity is taken: 1 where all of it is. A window that is full stays at 1,
@@ -284,7 +304,7 @@ impl<F: Held> Keyed<F> {
     /// copies than that.
     pub fn fill(&self) -> Option<f64> {
         let can = self.filter.parts().0.can;
-        let fill = self.len() as f64 / self.capacity as f64;
+        let fill = self.filter.charged() as f64 / self.capacity as f64;
         let bounded = !can.grow && self.capacity > 0 && !(can.count && fill > 1.0);
         bounded.then(|| if can.window { fill.min(1.0) } else { fill })
     }
@@ -325,7 +345,8 @@ impl<F: Held> Keyed<F> {
     /// A filter of the given keys, with the default hashing. A key may be repeated, as often as
     /// the kind holds copies ([`KindInfo::copies`](crate::KindInfo)) where it counts them.
     ///
-    /// Room is made for the configuration's capacity or the number of keys, whichever is more.
+    /// Room is made for the configuration's capacity or the number of keys, whichever is more: of
+    /// the distinct keys, where a kind counts copies in place.
     ///
     /// # Errors
     ///
@@ -347,14 +368,24 @@ impl<F: Held> Keyed<F> {
         hashing: Hashing,
         keys: impl IntoIterator<Item = K>,
     ) -> Result<Keyed<F>, BuildError> {
-        let mut hashes: Vec<u64> = keys
-            .into_iter()
-            .map(|key| key.hash_with(&hashing))
-            .collect();
-        let config = config
-            .clone()
-            .capacity(config.capacity.max(hashes.len() as u64));
-        let kind = F::asked(&config)?;
+        let hashes = keys.into_iter().map(|key| key.hash_with(&hashing));
+        Keyed::of_hashes(config, hashing, hashes.collect())
+    }
+
+    fn of_hashes(
+        config: &Config,
+        hashing: Hashing,
+        mut hashes: Vec<u64>,
+    ) -> Result<Keyed<F>, BuildError> {
+        let kind = F::asked(config)?;
+        // A kind that counts in place finds out by itself how many are distinct.
+        let counts_in_place = kind.copies == u64::MAX;
+        let room = if counts_in_place {
+            0
+        } else {
+            hashes.len() as u64
+        };
+        let config = config.clone().capacity(config.capacity.max(room));
         let filter = F::from_any(kind.build(&config, &mut hashes)?);
         let filter = filter.ok_or_else(|| BuildErrorKind::OtherKind {
             named: config.kind.clone().unwrap_or_default(),
@@ -378,7 +409,7 @@ impl<F: Insert> Keyed<F> {
     /// Whether a key seemed to be there before; inserts it if not. Of keys that never came
     /// before, all but [`fpr`](Self::fpr) are told as new.
     ///
-    /// In a window a key that is there is not made younger: `contains` and `insert` do that.
+    /// In a window a key that is there is not made younger: [`touch`](Self::touch) does that.
     ///
     /// ```
     /// use tamis::{Config, Keyed, SplitBlock512};
@@ -435,15 +466,39 @@ impl<F: Count> Keyed<F> {
     }
 }
 
+impl<F: Window> Keyed<F> {
+    /// Whether a key seemed to be in the window; from now on it is, with a whole window before it.
+    /// [`seen`](Self::seen) leaves a key that is there as old as it is.
+    ///
+    /// # Errors
+    ///
+    /// [`Full`] as for an insertion; the key was not noted then.
+    #[inline]
+    pub fn touch<K: Key + ?Sized>(&mut self, key: &K) -> Result<bool, Full> {
+        self.filter.touch(self.hash(key))
+    }
+
+    /// Tells a window of time what time it is; see [`Window::advance`].
+    pub fn advance(&mut self, now: Duration) {
+        self.filter.advance(now);
+    }
+
+    /// The last reading of the clock, also after a load; see [`Window::now`].
+    pub fn now(&self) -> Option<Duration> {
+        self.filter.now()
+    }
+}
+
 impl<F: Merge> Keyed<F> {
     /// Takes in another filter of the same shape and hashing. On `Err` this one is exactly as it
     /// was.
     ///
     /// # Errors
     ///
-    /// [`MergeError`] when the hashing or a parameter differs, or the union does not fit.
+    /// [`MergeError`] when the hashing, the form of the keys or a parameter differs, or the union
+    /// does not fit.
     pub fn merge(&mut self, other: &Keyed<F>) -> Result<(), MergeError> {
-        self.hashes_as(other)?;
+        self.merges_with(other)?;
         self.filter.merge(&other.filter)
     }
 }
@@ -453,7 +508,8 @@ impl<F: Halve> Keyed<F> {
     ///
     /// # Errors
     ///
-    /// [`BuildError`] when this filter's size is odd, or memory is short.
+    /// [`BuildError`] when this filter's size is odd, a table's keys do not fit in half of it, or
+    /// memory is short.
     pub fn halve(&self) -> Result<Keyed<F>, BuildError> {
         Ok(self.in_half(self.filter.halve()?))
     }
@@ -538,7 +594,7 @@ impl Keyed<AnyFilter> {
     }
 
     /// Whether a key seemed to be there before; inserts it if not. In a window a key that is
-    /// there is not made younger.
+    /// there is not made younger: [`touch`](Self::touch) does that.
     ///
     /// # Errors
     ///
@@ -551,6 +607,35 @@ impl Keyed<AnyFilter> {
             return Ok(true);
         }
         filter.insert(hash).map(|()| false)
+    }
+
+    /// Whether a key seemed to be in the window; from now on it is, with a whole window before it.
+    ///
+    /// # Errors
+    ///
+    /// [`Full`] as for an insertion, or when [its kind](FullKind::Unsupported) has no window.
+    pub fn touch<K: Key + ?Sized>(&mut self, key: &K) -> Result<bool, Full> {
+        let (kind, keys, hash) = (self.filter.kind(), self.filter.len(), self.hash(key));
+        let cannot = FullKind::Unsupported(Unsupported::new(kind, "window"));
+        let window = self.filter.as_window_mut();
+        window.ok_or(Full::new(cannot, keys))?.touch(hash)
+    }
+
+    /// Tells a window of time what time it is; see [`Window::advance`].
+    ///
+    /// # Errors
+    ///
+    /// [`Unsupported`] when the kind has no window.
+    pub fn advance(&mut self, now: Duration) -> Result<(), Unsupported> {
+        let cannot = Unsupported::new(self.filter.kind(), "window");
+        self.filter.as_window_mut().ok_or(cannot)?.advance(now);
+        Ok(())
+    }
+
+    /// The last reading of the clock, also after a load; see [`Window::now`]. `None` where the
+    /// kind has no window.
+    pub fn now(&self) -> Option<Duration> {
+        self.filter.as_window()?.now()
     }
 
     /// Inserts many keys in order, of a slice or any iterator; faster than one by one.
@@ -672,10 +757,10 @@ impl Keyed<AnyFilter> {
     ///
     /// # Errors
     ///
-    /// [`MergeError`] when the hashing, the kind or a parameter differs, the kind cannot merge,
-    /// or the union does not fit.
+    /// [`MergeError`] when the hashing, the form of the keys, the kind or a parameter differs, the
+    /// kind cannot merge, or the union does not fit.
     pub fn merge(&mut self, other: &Keyed<AnyFilter>) -> Result<(), MergeError> {
-        self.hashes_as(other)?;
+        self.merges_with(other)?;
         self.filter.try_merge(&other.filter)
     }
 
@@ -684,7 +769,7 @@ impl Keyed<AnyFilter> {
     /// # Errors
     ///
     /// [`BuildError`] when the kind cannot be halved ([`BuildErrorKind::Unsupported`]), this
-    /// filter's size is odd, or memory is short.
+    /// filter's size is odd, a table's keys do not fit in half of it, or memory is short.
     pub fn halve(&self) -> Result<Keyed<AnyFilter>, BuildError> {
         let cannot = Unsupported::new(self.filter.kind(), "halve");
         let half = self.filter.try_halve();

@@ -10,8 +10,14 @@ use std::fmt;
 
 use crate::any::AnyFilter;
 use crate::config::{Config, Param};
-use crate::error::{BuildError, BuildErrorKind, DecodeError, MergeError, Unsupported};
-use crate::filter::{Count, Filter, Halve, Insert, Kind, Map, Merge, Remove};
+use crate::error::{
+    BuildError, BuildErrorKind, DecodeError, DecodeErrorKind, MergeError, MergeFilesError,
+    Unsupported,
+};
+#[cfg(feature = "essays")]
+use crate::essay;
+use crate::file::{Files, MergeFiles, MergedFile, Output};
+use crate::filter::{Count, Filter, Halve, Insert, Kind, Map, Merge, Remove, Window};
 use crate::format::{Decoder, Encoder};
 
 // family "feature" { id name: file::Type, tier, [what its filters can do beside lookups]; … }
@@ -24,9 +30,9 @@ kinds! {
         3  split_block_256: split_block::SplitBlock256, Study, [insert, merge, halve];
         13 balanced: balanced::Balanced, Study, [insert];
         14 two_choice: two_choice::TwoChoice, Study, [insert, merge];
-        15 counting: counting::Counting, Core, [insert, remove, count(14), merge];
+        15 counting: counting::Counting, Study, [insert, remove, count(14), merge];
         16 variable_increment: variable_increment::VariableIncrement, Study, [insert, remove, merge];
-        18 counting_minimal: counting::CountingMinimal, Core, [insert, count(254), merge];
+        18 counting_minimal: counting::CountingMinimal, Study, [insert, count(254), merge];
         19 spectral_recurring: spectral_recurring::SpectralRecurring, Study, [insert, remove];
         20 compressed: compressed::Compressed, Study, [insert, merge];
     }
@@ -37,20 +43,32 @@ kinds! {
     chained "chained" {
         26 d_left: d_left::DLeft, Study, [insert, remove, count(96), merge];
         27 rank_indexed: rank_indexed::RankIndexed, Study, [insert, remove, count(300), merge];
+        49 prefix: prefix::Prefix, Study, [insert, merge];
     }
     cuckoo "cuckoo" {
         4  cuckoo: standard::Cuckoo, Core, [insert, remove, count(8), merge];
+        48 morton: morton::Morton, Study, [insert, remove, count(6), merge];
+    }
+    quotient "quotient" {
+        40 quotient: rank_select::Quotient, Core, [insert, remove, count(64), merge, merge_files, halve];
+        41 quotient_counting: counting::QuotientCounting, Core, [insert, remove, count_all, merge, merge_files];
+        42 quotient_standard: standard::QuotientStandard, Study, [insert, remove, count(128), merge, halve];
+        43 quotient_vector: vector::QuotientVector, Study, [insert, remove, count(104), merge];
+        46 multiset: multiset::Multiset, Study, [insert, remove, count_all, merge];
+        47 cleary: cleary::Cleary, Study, [insert];
     }
     exact "exact" {
         28 hash_compaction: hash_compaction::HashCompaction, Study, [insert];
     }
     growing "growing" {
-        21 scalable: scalable::Scalable, Core, [insert, merge, grow];
+        44 aleph: aleph::Aleph, Core, [insert, remove, count(64), merge, grow];
+        21 scalable: scalable::Scalable, Study, [insert, merge, grow];
         24 folded: folded::Folded, Study, [insert];
         25 compacting: compacting::Compacting, Study, [insert, grow];
     }
     window "window" {
-        22 sliding: sliding::Sliding, Core, [insert, window];
+        45 sliding_table: table::SlidingTable, Core, [insert, remove, window];
+        22 sliding: sliding::Sliding, Study, [insert, window];
         23 age_partitioned: age_partitioned::AgePartitioned, Study, [insert, window];
     }
     coded "coded" {
@@ -108,6 +126,18 @@ macro_rules! kinds {
 
         /// The names by id, also of kinds that are not compiled: for errors.
         static NAMES: &[(u16, &str)] = &[$($(($id, stringify!($name)),)*)*];
+
+        /// The essays by id.
+        #[cfg(feature = "essays")]
+        static ESSAYS: &[(u16, &[u8])] = &[$($(
+            #[cfg(feature = $feature)]
+            ($id, {
+                const SOURCE: &str = include_str!(concat!(
+                    stringify!($family), "/", stringify!($file), ".rs"
+                ));
+                &essay::cut::<{ essay::len(SOURCE) }>(SOURCE)
+            }),
+        )*)*];
 
         /// Shows a visitor the type of every kind, in the order of [`KINDS`]: for loops that are to
         /// be compiled for each.
@@ -205,7 +235,7 @@ pub struct KindInfo {
     /// What its filters can do beside lookups.
     pub can: Capabilities,
     /// How many copies of a key a filter with room for as many, and its parameters left alone,
-    /// tells apart; 0 where it does not count.
+    /// tells apart; `u64::MAX` where there is no limit, 0 where it does not count.
     pub copies: u64,
     build: fn(&Config, &mut [u64]) -> Result<AnyFilter, BuildError>,
     decode: fn(&mut Decoder<'_>) -> Result<AnyFilter, DecodeError>,
@@ -217,9 +247,13 @@ pub struct KindInfo {
     map: Option<fn(&dyn Filter) -> Option<&dyn Map>>,
     from_pairs: Option<FromPairs>,
     merge: Option<fn(&mut dyn Filter, &dyn Filter) -> Option<Result<(), MergeError>>>,
+    merge_files: Option<MergeFilesOf>,
     halve: Option<fn(&dyn Filter) -> Option<Result<AnyFilter, BuildError>>>,
+    window: Option<fn(&dyn Filter) -> Option<&dyn Window>>,
+    window_mut: Option<fn(&mut dyn Filter) -> Option<&mut dyn Window>>,
 }
 
+type MergeFilesOf = fn(&mut Files<'_>, &Output<'_>) -> Result<MergedFile, MergeFilesError>;
 type FromPairs = fn(&Config, &mut dyn Iterator<Item = (u64, u64)>) -> Result<AnyFilter, BuildError>;
 
 /// A filter as its own type, if it is of that.
@@ -275,7 +309,10 @@ impl KindInfo {
             map: None,
             from_pairs: None,
             merge: None,
+            merge_files: None,
             halve: None,
+            window: None,
+            window_mut: None,
         }
     }
 
@@ -298,6 +335,10 @@ impl KindInfo {
         self
     }
 
+    const fn count_all<F: Count>(self) -> KindInfo {
+        self.count::<F>(u64::MAX)
+    }
+
     const fn map<F: Map + Kind>(mut self) -> KindInfo {
         self.can.map = true;
         self.map = Some(|filter| Some(typed::<F>(filter)?));
@@ -308,6 +349,11 @@ impl KindInfo {
     const fn merge<F: Merge>(mut self) -> KindInfo {
         self.can.merge = true;
         self.merge = Some(|filter, other| Some(typed_mut::<F>(filter)?.merge(typed::<F>(other)?)));
+        self
+    }
+
+    const fn merge_files<F: Merge + MergeFiles>(mut self) -> KindInfo {
+        self.merge_files = Some(F::merge_files);
         self
     }
 
@@ -326,12 +372,10 @@ impl KindInfo {
         self
     }
 
-    #[allow(
-        clippy::extra_unused_type_parameters,
-        reason = "what takes no insertions has no window"
-    )]
-    const fn window<F: Insert>(mut self) -> KindInfo {
+    const fn window<F: Window>(mut self) -> KindInfo {
         self.can.window = true;
+        self.window = Some(|filter| Some(typed::<F>(filter)?));
+        self.window_mut = Some(|filter| Some(typed_mut::<F>(filter)?));
         self
     }
 }
@@ -360,6 +404,30 @@ impl KindInfo {
         let cannot = BuildErrorKind::Unsupported(Unsupported::new(self, "map"));
         let from_pairs = self.from_pairs.ok_or(cannot)?;
         from_pairs(config, &mut pairs.into_iter())
+    }
+
+    /// Whether files of this kind merge without being held in memory; see
+    /// [`Open::merge_files`](crate::Open::merge_files).
+    pub fn merges_files(&self) -> bool {
+        self.merge_files.is_some()
+    }
+
+    pub(crate) fn files_merger(&self) -> Option<MergeFilesOf> {
+        self.merge_files
+    }
+
+    /// Whether so many keys are more than a filter of this kind for `capacity` should hold.
+    pub(crate) fn is_over_capacity(&self, keys: u64, capacity: u64) -> bool {
+        !self.can.grow && !self.can.window && !self.can.count && keys > capacity
+    }
+
+    /// Refuses a layout that this library does not read.
+    pub(crate) fn check_version(&self, version: u16) -> Result<(), DecodeError> {
+        let kind = self.name;
+        match version == self.version {
+            true => Ok(()),
+            false => Err(DecodeErrorKind::KindVersion { kind, version }.into()),
+        }
     }
 
     /// Reads a filter of this kind; see [`Kind::decode`].
@@ -400,6 +468,18 @@ impl KindInfo {
         self.map?(filter)
     }
 
+    /// A filter as a window, if this is its kind and has one.
+    #[inline]
+    pub fn as_window<'a>(&self, filter: &'a dyn Filter) -> Option<&'a dyn Window> {
+        self.window?(filter)
+    }
+
+    /// A filter as a window, for changing, if this is its kind and has one.
+    #[inline]
+    pub fn as_window_mut<'a>(&self, filter: &'a mut dyn Filter) -> Option<&'a mut dyn Window> {
+        self.window_mut?(filter)
+    }
+
     pub(crate) fn try_merge(
         &self,
         filter: &mut dyn Filter,
@@ -419,6 +499,20 @@ impl KindInfo {
             return Err(BuildErrorKind::NoCapacity { kind: self.name }.into());
         }
         Ok(())
+    }
+
+    /// What its source tells of it, in Markdown: the idea with a drawing, what it costs, when to
+    /// choose it, and who thought of it.
+    ///
+    /// ```
+    /// let essay = tamis::kind("cuckoo")?.essay();
+    /// assert!(essay.contains("# When to choose it"));
+    /// # Ok::<(), tamis::BuildError>(())
+    /// ```
+    #[cfg(feature = "essays")]
+    pub fn essay(&self) -> String {
+        let essay = ESSAYS.iter().find(|(id, _)| *id == self.id);
+        essay.map_or_else(String::new, |(_, essay)| essay::uncommented(essay))
     }
 
     /// The family that it belongs to: the directory of its source.

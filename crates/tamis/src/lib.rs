@@ -24,15 +24,21 @@
 //! | keys arriving over time, the fastest | [`SplitBlock512`] |
 //! | keys arriving over time, in little space | [`TinySet`], or [`TinySetRemovable`] if some leave again |
 //! | to remove keys, or to count copies | [`Cuckoo`] |
-//! | to know how often each key came | [`CountingMinimal`], or [`Counting`] if keys leave again |
-//! | keys whose number nobody knows | [`Scalable`] |
+//! | to know how often each key came | [`QuotientCounting`] |
+//! | to merge, list or enlarge filters without their keys, also on disk | [`Quotient`] |
+//! | keys whose number nobody knows | [`Aleph`] |
 //! | to unite filters, or to estimate the size of a set | [`Bloom`] |
-//! | the keys of the last minutes, or of the last million insertions | [`Sliding`] |
+//! | the keys of the last minutes, or of the last million insertions | [`SlidingTable`] |
 //!
-//! Beside the [kinds](#kinds) there are types for one purpose: [`AtomicSplitBlock`] and
-//! [`AtomicBloom`] are filled by many threads at once, an [`Iblt`] finds the differences of two
+//! Beside the [kinds](#kinds) there are types for one purpose: a [`Shared`] filter of any kind is
+//! used by many threads at once, [`AtomicSplitBlock`] and [`AtomicBloom`] are filled by them, an
+//! [`Iblt`] finds the differences of two
 //! sets, a [`Retrieval`] maps keys that are known to be members, and [`Bip158`] has the filters of
-//! Bitcoin blocks.
+//! Bitcoin blocks. [`Dictionary`] is the exact set to compare with, and [`Lossy`] a filter that
+//! forgets a share of its keys to be smaller.
+//!
+//! `docs/GUIDE.md` builds four applications with them: the tables of an LSM tree, a crawler's
+//! memory, counts by worker, and the filter before a join.
 //!
 //! [`advise`] ranks the kinds for what you need, with sizes and reasons, and warns where a filter
 //! is the wrong tool.
@@ -50,13 +56,13 @@
 //! |---|---|---|
 //! | [`bloom`](Bloom) | [bloom](families#bloom) | the classic: merge and estimate sizes without the keys |
 //! | [`split_block`](SplitBlock512) | [bloom](families#bloom) | the fastest to fill and to ask: one cache line, one vector test |
-//! | [`counting`](Counting) | [bloom](families#bloom) | a Bloom filter that forgets keys and counts copies, and gives the plain one of those left |
-//! | [`counting_minimal`](CountingMinimal) | [bloom](families#bloom) | how often each key came, never too low and seldom too high; keys stay |
 //! | [`tinyset`](TinySet) | [tinyset](families#tinyset) | keys arriving over time, in one cache line; smaller than Bloom and cuckoo from 2.9 % to 0.012 % |
 //! | [`tinyset_removable`](TinySetRemovable) | [tinyset](families#tinyset) | keys come and go, in one cache line; smaller than Bloom and cuckoo from 2.9 % to 0.012 % |
 //! | [`cuckoo`](Cuckoo) | [cuckoo](families#cuckoo) | remove keys and count copies; below 0.4 % smaller than Bloom |
-//! | [`scalable`](Scalable) | [growing](families#growing) | grows with its keys: for when their number is not known |
-//! | [`sliding`](Sliding) | [window](families#window) | seen lately: the last n insertions, or those of the last seconds |
+//! | [`quotient`](Quotient) | [quotient](families#quotient) | keys come and go, filters merge, grow and are listed without keys; good on disk |
+//! | [`quotient_counting`](QuotientCounting) | [quotient](families#quotient) | how often each key came, in place; keys leave, filters merge and list the most frequent |
+//! | [`aleph`](Aleph) | [growing](families#growing) | grows with its keys at the rate asked for, in one table; keys can leave |
+//! | [`sliding_table`](SlidingTable) | [window](families#window) | seen lately: the last n insertions, or those of the last seconds; keys may be removed |
 //! | [`golomb`](Golomb) | [coded](families#coded) | sets that travel: any rate, small, merged and listed without keys |
 //! | [`binary_fuse8`](BinaryFuse8) | [peel](families#peel) | a fixed set at 0.39 %, in 9 bits per key |
 //! | [`binary_fuse16`](BinaryFuse16) | [peel](families#peel) | a fixed set at 0.0015 %, in 18 bits per key |
@@ -75,14 +81,24 @@
 //! | [`split_block_256`](SplitBlock256) | [bloom](families#bloom) | the block geometry of Parquet and Impala: half a cache line per lookup |
 //! | [`balanced`](Balanced) | [bloom](families#bloom) | a bound on the error of every block, at the price of a list of keys |
 //! | [`two_choice`](TwoChoice) | [bloom](families#bloom) | 2 % smaller than a Bloom filter at 0.1 % and below, for twice the probes |
+//! | [`counting`](Counting) | [bloom](families#bloom) | a Bloom filter that forgets keys and counts copies, and gives the plain one of those left |
 //! | [`variable_increment`](VariableIncrement) | [bloom](families#bloom) | keys come and go, and filters are added up, in two thirds of `counting` |
+//! | [`counting_minimal`](CountingMinimal) | [bloom](families#bloom) | how often each key came, never too low and seldom too high; keys stay |
 //! | [`spectral_recurring`](SpectralRecurring) | [bloom](families#bloom) | an estimate of how often each key came, sometimes too low; keys can leave |
 //! | [`compressed`](Compressed) | [bloom](families#bloom) | a small file and much memory: for filters that travel |
 //! | [`d_left`](DLeft) | [chained](families#chained) | remove keys and count copies; an insertion never moves another key |
 //! | [`rank_indexed`](RankIndexed) | [chained](families#chained) | keys come and go, seldom; little space, and chains found by counting ones |
+//! | [`prefix`](Prefix) | [chained](families#chained) | keys that stay, looked up in half a line; what does not fit is in a spare that few lookups ask |
+//! | [`morton`](Morton) | [cuckoo](families#cuckoo) | remove keys and count copies; most lookups of absent keys read one line, by overflow bits |
+//! | [`quotient_standard`](QuotientStandard) | [quotient](families#quotient) | the quotient filter as it was published: remove, count, merge and list fingerprints |
+//! | [`quotient_vector`](QuotientVector) | [quotient](families#quotient) | keys come and go in short, bounded time; smaller than cuckoo from 1 % to 0.25 % |
+//! | [`multiset`](Multiset) | [quotient](families#quotient) | the optimal replacement as it was proved: keys come and go and are counted in n·log 1/ε + O(n) bits |
+//! | [`cleary`](Cleary) | [quotient](families#quotient) | keys that stay, in r + 2 bits a cell: the optimal replacement in practice |
 //! | [`hash_compaction`](HashCompaction) | [exact](families#exact) | states seen by a search, with the probability that one was omitted |
+//! | [`scalable`](Scalable) | [growing](families#growing) | grows with its keys: for when their number is not known |
 //! | [`folded`](Folded) | [growing](families#growing) | the fuzzy fold with its bits counted: growth in halving steps, up to a limit |
 //! | [`compacting`](Compacting) | [growing](families#growing) | grows with its keys and compacts them: smaller than a list of Bloom filters |
+//! | [`sliding`](Sliding) | [window](families#window) | seen lately: the last n insertions, or those of the last seconds |
 //! | [`age_partitioned`](AgePartitioned) | [window](families#window) | the last n insertions, forgotten soon after |
 //! | [`binary_fuse32`](BinaryFuse32) | [peel](families#peel) | a fixed set at 2.3e-10, in 36 bits per key |
 //! | [`xor8`](Xor8) | [peel](families#peel) | a fixed set at 0.39 %, in 9.8 bits per key: the simplest |
@@ -101,7 +117,8 @@
 //! # Features
 //!
 //! By default every family is compiled (`registry`), with the adviser (`advise`), mapped files
-//! (`mmap`) and builders on several threads (`threads`); `serde` is off. Whoever needs one type
+//! (`mmap`) and builders on several threads (`threads`); `serde` and `rayon`, whose iterators
+//! [`Keyed`] is then built from, are off. Whoever needs one type
 //! takes its family alone: `default-features = false, features = ["cuckoo"]`. The families are
 //! those of [`families`].
 //!
@@ -137,11 +154,14 @@ mod config;
 #[cfg(feature = "cuckoo")]
 mod cuckoo;
 mod error;
+#[cfg(feature = "essays")]
+mod essay;
 #[cfg(feature = "exact")]
 mod exact;
 pub mod families;
 mod file;
 mod filter;
+mod form;
 mod format;
 #[cfg(feature = "growing")]
 mod growing;
@@ -149,17 +169,22 @@ mod key;
 mod keyed;
 mod kinds;
 mod lookup;
+mod lossy;
 pub mod math;
+pub mod number;
 pub mod option;
 mod packed;
 #[cfg(feature = "peel")]
 mod peel;
 #[cfg(feature = "perfect")]
 mod perfect;
+#[cfg(feature = "quotient")]
+mod quotient;
 #[cfg(feature = "ribbon")]
 mod ribbon;
 #[cfg(feature = "serde")]
 mod serde;
+mod shared;
 mod simd;
 #[cfg(feature = "tinyset")]
 mod tinyset;
@@ -183,26 +208,31 @@ pub use config::{Config, Param, Progress};
 pub use cuckoo::*;
 pub use error::{
     BuildError, BuildErrorKind, DecodeError, DecodeErrorKind, Full, FullKind, MergeError,
-    MergeErrorKind, Unsupported,
+    MergeErrorKind, MergeFilesError, MergeFilesErrorKind, Unsupported,
 };
 #[cfg(feature = "exact")]
 pub use exact::*;
-pub use file::{Encoded, Open};
+pub use file::{Encoded, MergedFile, Open};
 #[doc(hidden)]
-pub use file::{check_writable, replace_file};
-pub use filter::{Count, Filter, Halve, Insert, Kind, Map, Merge, Remove};
+pub use file::{Place, nameless, sweep};
+pub use filter::{Count, Filter, Halve, Insert, Kind, Map, Merge, Remove, Window};
+pub use form::KeyForm;
 pub use format::{Decoder, Encoder, ParamValue, looks_like_filter};
 #[cfg(feature = "growing")]
 pub use growing::*;
-pub use key::{Hashing, Key};
+pub use key::{Family, Hashing, Key};
 pub use keyed::{Hashed, Keyed};
 pub use kinds::{Capabilities, Declared, KINDS, KindInfo, KindVisitor, Tier, for_each_kind, kind};
+pub use lossy::Lossy;
 #[cfg(feature = "peel")]
 pub use peel::*;
 #[cfg(feature = "perfect")]
 pub use perfect::*;
+#[cfg(feature = "quotient")]
+pub use quotient::*;
 #[cfg(feature = "ribbon")]
 pub use ribbon::*;
+pub use shared::Shared;
 #[cfg(feature = "tinyset")]
 pub use tinyset::*;
 #[cfg(feature = "window")]
@@ -227,6 +257,8 @@ pub mod testing {
         pub use crate::math::tinyset::*;
         pub use crate::math::*;
     }
+    #[cfg(feature = "quotient")]
+    pub use crate::quotient::multiset::{digits_read, lines_read};
     pub use crate::simd::force_portable;
 }
 
@@ -234,3 +266,8 @@ pub mod testing {
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+/// So are those of the guide.
+#[cfg(all(doctest, feature = "registry"))]
+#[doc = include_str!("../../../docs/GUIDE.md")]
+struct Guide;

@@ -42,7 +42,8 @@ impl<T> Opt<T> {
 
 /// Slots that a lookup reads in a binary fuse filter: 3 or 4.
 pub const ARITY: Opt<u32> = Opt::new("arity");
-/// Bits of a fingerprint: cuckoo, d-left, rank-indexed, Bloomier, perfect, hash compaction.
+/// Bits of a fingerprint: cuckoo, d-left, rank-indexed, vector quotient, Bloomier, perfect, hash
+/// compaction; of its remainder: the other quotient filters.
 pub const BITS: Opt<u32> = Opt::new("bits");
 /// Bytes of a TinySet's block: 32, 64 or 128.
 pub const BLOCK: Opt<u32> = Opt::new("block");
@@ -70,6 +71,8 @@ pub const L: Opt<u32> = Opt::new("l");
 pub const RATIO: Opt<f64> = Opt::new("ratio");
 /// The length of a sliding window in time.
 pub const SECONDS: Opt<u64> = Opt::new("seconds");
+/// Whether buckets of a cuckoo filter are semi-sorted, for a bit a slot less: 0 or 1.
+pub const SEMI_SORT: Opt<u32> = Opt::new("semi_sort");
 /// Tables of a binary fuse filter that are built apart.
 pub const SHARDS: Opt<u64> = Opt::new("shards");
 /// The filter of a scalable filter's slices: `bloom` or `bloom_g`.

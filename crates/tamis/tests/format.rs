@@ -11,8 +11,8 @@ use support::counting::{Counting, peak_of};
 use support::{config, hash, hashes, must};
 use tamis::testing::repair_checksums;
 use tamis::{
-    AnyFilter, Bloom, Compressed, Config, Cuckoo, DecodeErrorKind, Filter, Hashing, KINDS, Keyed,
-    Mapped, Open, SplitBlock512,
+    AnyFilter, Bloom, Compressed, Config, Cuckoo, DecodeErrorKind, Filter, Hashing, KINDS, KeyForm,
+    Keyed, Mapped, Open, SplitBlock512,
 };
 
 #[global_allocator]
@@ -106,6 +106,40 @@ fn a_filter_can_go_through_a_pipe() {
         Open::new().read::<AnyFilter>(reader).unwrap()
     });
     assert!(received.to_bytes() == file);
+}
+
+#[test]
+fn the_form_of_keys_is_kept_and_one_that_is_not_known_is_refused() {
+    let form = KeyForm::Kmer(31.try_into().unwrap());
+    for info in KINDS {
+        let plain = must(info, &config(info, 100), &hashes(3, 100));
+        assert_eq!(plain.key_form(), KeyForm::Plain);
+        assert_eq!(plain.to_bytes()[42..48], [0; 6]);
+        let file = plain.clone().with_key_form(form).to_bytes();
+        assert_eq!(file[42..48], [4, 0, 31, 0, 0, 0]);
+        let again: Any = Keyed::open(file.clone()).unwrap();
+        assert_eq!((again.key_form(), &again.to_bytes()), (form, &file));
+        let encoded = again.clone().encoded().unwrap();
+        assert_eq!((encoded.key_form(), encoded.as_bytes()), (form, &file[..]));
+        // The form changes no other byte before the header's checksum.
+        assert!(file[..42] == plain.to_bytes()[..42] && file[48..64] == plain.to_bytes()[48..64]);
+        if info.can.merge {
+            let told = again.clone().merge(&plain).unwrap_err().to_string();
+            assert!(told.contains("k-mers of 31 bases here"), "{told}");
+        }
+        for (at, value) in [(42, 5), (42, 0), (43, 1), (44, 0), (46, 1), (47, 1)] {
+            let mut forged = file.clone();
+            forged[at] = value;
+            repair_checksums(&mut forged);
+            let refused = Keyed::<AnyFilter>::open(forged).unwrap_err();
+            let unknown = matches!(refused.kind(), DecodeErrorKind::UnknownKeyForm(_));
+            assert_eq!(
+                unknown,
+                (at, value) == (42, 5) || at == 43,
+                "{at} {refused}"
+            );
+        }
+    }
 }
 
 #[test]

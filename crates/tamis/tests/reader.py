@@ -86,11 +86,51 @@ def siphash13(key: bytes, secret: bytes) -> int:
     return v0 ^ v1 ^ v2 ^ v3
 
 
+P = 2**61 - 1
+
+
+def universal(hashing: int, seed: int, key: bytes) -> int:
+    """The hash of a key in one of the families of §2."""
+
+    def w(i: int, s: int = seed) -> int:
+        return mix(mix(s ^ GOLDEN_RATIO) + (i + 1) * GOLDEN_RATIO & MASK)
+
+    def r(i: int, s: int = seed) -> int:
+        return w(i, s) * P >> 64
+
+    if len(key) == 8:
+        x = int.from_bytes(key, "little")
+    else:
+        x, point = (len(key) + 1) % P, r(0, MASK - seed)
+        for i in range(0, len(key), 7):
+            x = (x * point + int.from_bytes(key[i : i + 7], "little")) % P
+    y, z = divmod(x, 2**32)
+
+    def f(i: int, t: int) -> int:
+        return ((r(i + 3) * t + r(i)) * t + r(i + 1)) * t + r(i + 2)
+
+    match hashing:
+        case 4:
+            return (w(0) | 1) * x & MASK
+        case 5:
+            return ((w(0) << 64 | w(1)) * x + (w(2) << 64 | w(3))) % 2**128 >> 64
+        case 6:
+            return 8 * ((r(0) * y + r(1) * z + r(2)) % P)
+        case 7:
+            h = 0
+            for i, byte in enumerate(x.to_bytes(8, "little")):
+                h ^= w(256 * i + byte)
+            return h
+        case _:
+            return 8 * ((f(0, y) + f(4, z) + f(8, y + z)) % P)
+
+
 class Kind:
     """One kind of filter (§3): its name, its parameters, the sections they imply, and its answer to a hash."""
 
     name: str
     parameters: int
+    optional = 0  # parameters after those that a file may leave out
     lengths: tuple[int, ...]  # of the sections, in bytes, as far as the parameters tell
     sections: list[bytes]  # set once they are known to be whole
 
@@ -154,24 +194,38 @@ class SplitBlock256(SplitBlock):
 
 
 class Cuckoo(Kind):
-    name, parameters = "cuckoo", 2
+    name, parameters, optional = "cuckoo", 2, 1
+    multisets = [(a, b, c, d) for d in range(16) for c in range(d + 1) for b in range(c + 1) for a in range(b + 1)]
 
-    def __init__(self, buckets: int, f: int) -> None:
+    def __init__(self, buckets: int, f: int, semi_sort: int | None = None) -> None:
         need(4 <= f <= 32, "parameter 1", f"fingerprints of {f} bits, not 4 to 32")
         most = 2 ** (56 - f)
         need(2 <= buckets <= most and buckets % 2 == 0, "parameter 0", f"{buckets} buckets, not even, 2 to {most}")
-        self.buckets, self.f = buckets, f
-        self.used = buckets * f // 2  # 4·B·f/8 bytes, whole because B is even
+        need(semi_sort in (None, 1), "parameter 2", f"semi_sort is {semi_sort}, not 1")
+        self.buckets, self.f, self.sorted = buckets, f, semi_sort is not None
+        self.w = f - self.sorted
+        self.used = buckets * self.w // 2  # 4·B·w/8 bytes, whole because B is even
         self.lengths = (self.used + 7,)
 
     def slot(self, j: int) -> int:
-        start = j * self.f
+        start = j * self.w
         window = int.from_bytes(self.sections[0][start >> 3 : (start >> 3) + 5], "little")
-        return window >> (start & 7) & (2**self.f - 1)
+        return window >> (start & 7) & (2**self.w - 1)
+
+    def bucket(self, i: int) -> list[int]:
+        slots = [self.slot(4 * i + j) for j in range(4)]
+        if not self.sorted:
+            return slots
+        code = sum(slot % 8 << 3 * j for j, slot in enumerate(slots))
+        need(code < len(self.multisets), "section 0", f"bucket {i} has the code {code}, which is none")
+        return [(slot >> 3) * 16 + low for slot, low in zip(slots, self.multisets[code])]
 
     def check(self, keys: int) -> None:
         need(not any(self.sections[0][self.used :]), "section 0", "bits after the last slot are set")
-        held = sum(self.slot(j) != 0 for j in range(4 * self.buckets))
+        for i in range(self.buckets if self.sorted else 0):
+            held = self.bucket(i)
+            need(held == sorted(held, key=lambda v: (v % 16, v)), "section 0", f"bucket {i} is not in order")
+        held = sum(v != 0 for i in range(self.buckets) for v in self.bucket(i))
         need(held == keys, "section 0", f"{held} slots are taken, but the header counts {keys} keys")
 
     def contains(self, h: int) -> bool:
@@ -179,7 +233,7 @@ class Cuckoo(Kind):
         v = 1 + scale(h * self.buckets & MASK, 2**self.f - 1)
         t = 1 + 2 * scale(v * GOLDEN_RATIO & MASK, self.buckets // 2)
         second = (t - first) % self.buckets
-        return any(self.slot(4 * bucket + i) == v for bucket in (first, second) for i in range(4))
+        return v in self.bucket(first) or v in self.bucket(second)
 
 
 class BinaryFuse8(Kind):
@@ -535,6 +589,49 @@ class DLeft(Kind):
         b, v = divmod(scale(h, B << self.r), 1 << self.r)
         buckets = [j * B + (b + offset) % B for j, offset in enumerate(self.offsets(v))]
         return any(n and u == v for i in buckets for n, u in (self.cell(8 * i + c) for c in range(8)))
+
+
+class QuotientStandard(Kind):
+    name, parameters = "quotient_standard", 2
+
+    def __init__(self, m: int, r: int) -> None:
+        need(1 <= r <= 32, "parameter 1", f"remainders of {r} bits, not 1 to 32")
+        need(1 <= m <= 2 ** (56 - r), "parameter 0", f"{m} slots, not 1 to {2 ** (56 - r)}")
+        self.m, self.r, self.slots = m, r, m + min(m, 128)
+        self.used = -(-self.slots * (r + 3) // 8)
+        self.lengths = (self.used + 7,)
+
+    def check(self, keys: int) -> None:
+        need(not any(self.sections[0][self.used :]), "section 0", "bits after the last slot are set")
+        table = [field(self.sections[0], i, self.r + 3) for i in range(self.slots)]
+        homes = iter([i for i, slot in enumerate(table) if slot & 1])
+        q, pairs = self.m, []
+        for slot in table:
+            if slot & 7:
+                q = q if slot & 2 else next(homes, self.m)
+                pairs.append((q, slot >> 3))
+        need(len(pairs) == keys, "section 0", f"{len(pairs)} slots are taken, but the header counts {keys} keys")
+        need(keys <= 19 * self.m // 20, "byte 64", f"{keys} keys, at most {19 * self.m // 20}")
+        need(table == self.laid_out(pairs), "section 0", "not the table of its fingerprints")
+        need(all(pairs[i] != pairs[i - 128] for i in range(128, keys)), "section 0", "129 copies of a fingerprint")
+        self.pairs = set(pairs)
+
+    def laid_out(self, pairs: list[tuple[int, int]]) -> list[int] | None:
+        """The table of these fingerprints, or None if they are not sorted, or do not fit."""
+        if pairs != sorted(pairs) or any(q >= self.m for q, _ in pairs):
+            return None
+        table, free, before = [0] * self.slots, 0, -1
+        for q, v in pairs:
+            at = max(q, free)
+            if at == self.slots:
+                return None
+            table[at] |= v << 3 | (at != q) << 2 | (q == before) << 1
+            table[q] |= 1
+            free, before = at + 1, q
+        return table
+
+    def contains(self, h: int) -> bool:
+        return (scale(h, self.m), (h * self.m & MASK) >> (64 - self.r)) in self.pairs
 
 
 class RankIndexed(Kind):
@@ -1145,6 +1242,475 @@ class RibbonBumped(Kind):
         return g in self.list
 
 
+class QuotientTable(Kind):
+    """Runs of values by quotient, in the last section."""
+
+    quotients: int
+    bits: int
+
+    def size(self, quotients: int, bits: int) -> int:
+        """Takes the shape, and tells the bytes of the section."""
+        self.quotients, self.bits = quotients, bits
+        self.blocks = -(-(quotients + min(64 + 6 * math.isqrt(quotients), 512)) // 64)
+        return self.blocks * (17 + 8 * bits) + 7
+
+    def read_runs(self) -> int:
+        """Reads the runs, checks all that is said of the table, and tells how many slots are in use."""
+        table, stride = self.sections[-1], 17 + 8 * self.bits
+        need(not any(table[self.blocks * stride :]), "table", "bytes after the last block are set")
+        self.runs: dict[int, list[int]] = {}
+        open_runs: list[int] = []
+        used = 0
+        for j in range(self.blocks):
+            block = table[j * stride : (j + 1) * stride]
+            open_runs += [64 * j + i for i in range(64) if bit(block[1:9], i)]
+            for i in range(64):
+                slot, ends, value = 64 * j + i, bit(block[9:17], i), field(block[17:], i, self.bits)
+                if open_runs and open_runs[0] <= slot:
+                    self.runs.setdefault(open_runs[0], []).append(value)
+                    used += 1
+                    if ends:
+                        open_runs.pop(0)
+                else:
+                    need(not ends and value == 0, "table", f"slot {slot} is free and not zero")
+        need(not open_runs, "table", "a run does not end")
+        ends_at, last = {}, -1
+        for quotient, run in self.runs.items():
+            need(quotient < self.quotients, "table", f"quotient {quotient} of {self.quotients}")
+            last = max(quotient, last + 1) + len(run) - 1
+            ends_at[quotient] = last
+        reached, quotients = -1, sorted(ends_at)
+        for j in range(self.blocks):
+            while quotients and quotients[0] < 64 * j:
+                reached = ends_at[quotients.pop(0)]
+            offset = max(0, reached + 1 - 64 * j)
+            need(table[j * stride] == min(offset, 255), "table", f"offset of block {j}, not {offset}")
+        return used
+
+    def place(self, h: int) -> tuple[int, int]:
+        return divmod(h * self.quotients * 2**self.bits >> 64, 2**self.bits)
+
+
+class Quotient(QuotientTable):
+    name, parameters = "quotient", 2
+
+    def __init__(self, N: int, r: int) -> None:
+        need(1 <= r <= 57, "parameter 1", f"remainders of {r} bits, not 1 to 57")
+        need(1 <= N <= 2 ** (61 - r), "parameter 0", f"{N} slots, not 1 to 2^{61 - r}")
+        self.lengths = (self.size(N, r),)
+
+    def check(self, keys: int) -> None:
+        used = self.read_runs()
+        need(used == keys, "table", f"{used} slots in use, but the header counts {keys} keys")
+        for run in self.runs.values():
+            need(run == sorted(run), "table", "a run does not ascend")
+            need(all(run.count(value) <= 64 for value in run), "table", "more than 64 copies")
+
+    def contains(self, h: int) -> bool:
+        quotient, remainder = self.place(h)
+        return remainder in self.runs.get(quotient, [])
+
+
+class QuotientCounting(QuotientTable):
+    name, parameters = "quotient_counting", 4
+
+    def __init__(self, N: int, r: int, _keys: int, d: int) -> None:
+        need(4 <= r <= 57, "parameter 1", f"remainders of {r} bits, not 4 to 57")
+        need(1 <= N <= 2 ** (61 - r), "parameter 0", f"{N} slots, not 1 to 2^{61 - r}")
+        need(d <= r - 2, "parameter 3", f"{d} doublings, not 0 to {r - 2}")
+        self.lengths = (16, self.size(N << d, r - d))
+
+    def code(self, x: int, count: int) -> list[int]:
+        if count <= 2:
+            return [x] * count
+        if (x, count) == (0, 3):
+            return [0, 0, 0]
+        base, rest, digits = (2**self.bits - 2, count - 3, []) if x else (2**self.bits - 1, count - 4, [])
+        while not digits or rest:
+            rest, digit = divmod(rest, base)
+            digits.insert(0, digit + 1 + (0 < x <= digit + 1))
+        if x == 0:
+            return [0, *digits, 0, 0]
+        return [x, *([0] if digits[0] > x else []), *digits, x]
+
+    def counts(self, run: list[int]) -> dict[int, int]:
+        """Remainders with their counts."""
+        counts, at = {}, 0
+        while at < len(run):
+            x, after = run[at], run[at + 1 :]
+            if x == 0 and after[:1] == [0]:
+                count = 3 if after[1:2] == [0] else 2
+            elif x == 0:
+                pair = next((i for i in range(len(after) - 1) if after[i : i + 2] == [0, 0]), None)
+                count = 1
+                if pair is not None:
+                    count = 0
+                    for symbol in after[:pair]:
+                        count = count * (2**self.bits - 1) + symbol - 1
+                    count += 4
+            elif not after or after[0] > x:
+                count = 1
+            elif after[0] == x:
+                count = 2
+            else:
+                count = 0
+                for symbol in after[after[0] == 0 :]:
+                    if symbol == x:
+                        break
+                    count = count * (2**self.bits - 2) + symbol - 1 - (symbol > x)
+                count += 3
+            code = self.code(x, count)
+            need(run[at : at + len(code)] == code, "table", f"the code of {x}, {count} times, is another")
+            need(not counts or max(counts) < x, "table", "remainders do not ascend")
+            counts[x] = count
+            at += len(code)
+        return counts
+
+    def check(self, keys: int) -> None:
+        used, distinct = struct.unpack("<2Q", self.sections[0])
+        slots = self.read_runs()
+        need(slots == used, "table", f"{slots} slots in use, not {used}")
+        self.held = {quotient: self.counts(run) for quotient, run in self.runs.items()}
+        found = sum(map(len, self.held.values()))
+        need(found == distinct, "table", f"{found} fingerprints, not {distinct}")
+        total = sum(sum(counts.values()) for counts in self.held.values())
+        need(total == keys, "table", f"counts of {total}, but the header counts {keys} keys")
+
+    def contains(self, h: int) -> bool:
+        quotient, remainder = self.place(h)
+        return remainder in self.held.get(quotient, {})
+class NumberList(QuotientTable):
+    """Numbers below a bound, with tags, in order: one of the lists of a multiset."""
+
+    def __init__(self, bound: int, slots: int, tag: int, step: int) -> None:
+        for _ in range(step):
+            slots += slots // 8 + 1
+            need(slots <= 2**61, "section 0", f"step {step} has more slots than any memory")
+        self.bound, self.divisor, self.tag = bound, max(1, bound // slots), tag
+        self.factor = -(-slots // bound) if self.divisor == 1 else 1
+        table = -(-bound // self.divisor) * self.factor
+        self.lengths = (self.size(table, max(1, (self.divisor - 1).bit_length() + tag)),)
+
+    def read(self, section: bytes, used: int) -> dict[int, list[int]]:
+        """The tags of each number."""
+        self.sections = [section]
+        found = self.read_runs()
+        need(found == used, "list", f"{found} slots in use, not {used}")
+        numbers: dict[int, list[int]] = {}
+        last = 0
+        for quotient, run in self.runs.items():
+            for value in run:
+                rest, tag = divmod(value, 2**self.tag)
+                need(quotient % self.factor == 0, "list", f"a run of {quotient}")
+                number = quotient // self.factor * self.divisor + rest
+                need(rest < self.divisor and last <= number < self.bound, "list", f"number {number} is out of order")
+                numbers.setdefault(number, []).append(tag)
+                last = number
+        return numbers
+
+
+class Multiset(Kind):
+    name, parameters = "multiset", 2
+
+    def __init__(self, N: int, r: int) -> None:
+        need(1 <= r <= 57, "parameter 1", f"rests of {r} bits, not 1 to 57")
+        need(1 <= N <= 2 ** (61 - r), "parameter 0", f"{N} slots, not 1 to 2^{61 - r}")
+        self.slots, self.u = N, N << r
+
+    def whole(self, sizes: list[int]) -> tuple[int, ...]:
+        return (40, *sizes[1:3])  # the steps are in the first section
+
+    def check(self, keys: int) -> None:
+        step, base_used, upper_step, upper_used, distinct = struct.unpack("<5Q", self.sections[0])
+        base = NumberList(self.u, self.slots, 0, step)
+        upper = NumberList(self.u, -(-self.u >> 55), 2, upper_step)
+        need(len(self.sections) == 3, "file", "not three sections")
+        for section, expected in zip(self.sections[1:], (base, upper)):
+            need((len(section),) == expected.lengths, "list", f"{len(section)} bytes, not {expected.lengths[0]}")
+        self.held = {number: len(tags) for number, tags in base.read(self.sections[1], base_used).items()}
+        columns = upper.read(self.sections[2], upper_used)
+        need(columns.keys() <= self.held.keys(), "upper list", "a number is not in the base")
+        total = 0
+        for number, copies in self.held.items():
+            tags = columns.get(number, [])
+            need(copies <= 3 and max(tags, default=0) <= 2, "lists", f"digits of {number}")
+            digits = [2 - copies, *(tag if tag < 2 else -1 for tag in tags)]
+            need(all(a * b != -1 for a, b in zip(digits, digits[1:])), "lists", f"neighbours of {number}")
+            need(digits[-1] == 1 and len(digits) <= 65, "lists", f"columns of {number}")
+            count = sum(digit << column for column, digit in enumerate(digits))
+            need(0 < count < 2**64, "lists", f"the count of {number}")
+            total += count
+        need(len(self.held) == distinct, "section 0", f"{distinct} numbers, not {len(self.held)}")
+        need(total == keys, "lists", f"counts of {total}, but the header counts {keys} keys")
+
+    def contains(self, h: int) -> bool:
+        return scale(h, self.u) in self.held
+
+
+class Cleary(Kind):
+    name, parameters = "cleary", 2
+
+    def __init__(self, m: int, r: int) -> None:
+        need(1 <= r <= 32, "parameter 1", f"remainders of {r} bits, not 1 to 32")
+        need(1 <= m <= 2 ** (56 - r), "parameter 0", f"{m} cells, not 1 to 2^{56 - r}")
+        self.m, self.r, self.lengths = m, r, (-(-m * (r + 2) // 8) + 7,)
+
+    def check(self, keys: int) -> None:
+        section, v, c = self.sections[0], 1 << self.r, 2 << self.r
+        need(not int.from_bytes(section, "little") >> self.m * (self.r + 2), "section 0", "bits after the last cell are set")
+        self.groups: dict[int, list[int]] = {}
+        used, homes, groups = 0, [], []
+        for i in range(self.m + 1):
+            cell = field(section, i, self.r + 2) if i < self.m else 0
+            if cell == 0:
+                need(len(homes) == len(groups), "section 0", f"the cluster before cell {i}")
+                self.groups.update(zip(homes, groups))
+                homes, groups = [], []
+                continue
+            used += 1
+            if cell & v:
+                homes.append(i)
+            remainder = cell & (v - 1)
+            if cell & c:
+                groups.append([remainder])
+            else:
+                need(bool(groups) and groups[-1][-1] < remainder, "section 0", f"cell {i} does not ascend")
+                groups[-1].append(remainder)
+        most = self.m - 1 - self.m // (4 * self.r)
+        need(used <= most, "section 0", f"{used} cells in use, more than {most}")
+        need(used <= keys and (used == 0) == (keys == 0), "section 0", f"{used} cells in use by {keys} keys")
+
+    def contains(self, h: int) -> bool:
+        return (h * self.m & MASK) >> (64 - self.r) in self.groups.get(scale(h, self.m), [])
+
+
+class QuotientVector(Kind):
+    name, parameters = "quotient_vector", 3
+
+    def __init__(self, blocks: int, f: int, s: int) -> None:
+        need(2 <= blocks <= 2**31 and blocks % 2 == 0, "parameter 0", f"{blocks} blocks, not even, 2 to 2^31")
+        need(f in (8, 16), "parameter 1", f"fingerprints of {f} bits, not 8 or 16")
+        low, high = (43, 56) if f == 8 else (23, 29)
+        need(low <= s <= high, "parameter 2", f"{s} slots of {f} bits, not {low} to {high}")
+        self.blocks, self.f, self.s, self.b = blocks, f, s, 512 - (f + 1) * s
+        self.lengths = (64 * blocks,)
+
+    def block(self, i: int) -> tuple[int, int]:
+        """The metadata of a block, and its slots."""
+        block = int.from_bytes(self.sections[0][64 * i : 64 * i + 64], "little")
+        return block & (1 << self.b + self.s) - 1, block >> self.b + self.s
+
+    def buckets(self, metadata: int) -> list[int]:
+        """For each slot in use its bucket."""
+        buckets, bucket = [], 0
+        for i in range(self.b + self.s):
+            if metadata >> i & 1:
+                buckets.append(bucket)
+            else:
+                bucket += 1
+        return buckets
+
+    def check(self, keys: int) -> None:
+        held = 0
+        for i in range(self.blocks):
+            metadata, slots = self.block(i)
+            buckets = self.buckets(metadata)
+            need(len(buckets) <= self.s, "section 0", f"block {i} has {len(buckets)} fingerprints in {self.s} slots")
+            need(max(buckets, default=0) < self.b, "section 0", f"block {i} has bits after its last bucket")
+            need(slots >> self.f * len(buckets) == 0, "section 0", f"block {i} has bits in free slots")
+            held += len(buckets)
+        need(held == keys, "section 0", f"{held} slots are taken, but the header counts {keys} keys")
+
+    def contains(self, h: int) -> bool:
+        first, rest = scale(h, self.blocks), h * self.blocks & MASK
+        c, v = scale(rest, self.b), (rest * self.b & MASK) >> 64 - self.f
+        t = 1 + 2 * scale((c * 2**16 + v) * GOLDEN_RATIO & MASK, self.blocks // 2)
+        for i in (first, (t - first) % self.blocks):
+            metadata, slots = self.block(i)
+            for j, bucket in enumerate(self.buckets(metadata)):
+                if bucket == c and slots >> self.f * j & (1 << self.f) - 1 == v:
+                    return True
+        return False
+
+
+class Morton(Kind):
+    name, parameters = "morton", 2
+
+    def __init__(self, blocks: int, s: int) -> None:
+        need(2 <= blocks <= 2**31 and blocks % 2 == 0, "parameter 0", f"{blocks} blocks, not even, 2 to 2^31")
+        need(38 <= s <= 54, "parameter 1", f"{s} slots, not 38 to 54")
+        self.blocks, self.s, self.b, self.lengths = blocks, s, 248 - 4 * s, (64 * blocks,)
+
+    def block(self, i: int) -> tuple[int, list[int], bytes]:
+        """The overflow bits of a block, its counters, and its slots."""
+        block = self.sections[0][64 * i : 64 * i + 64]
+        counters = [block[2 + c // 4] >> 2 * (c % 4) & 3 for c in range(self.b)]
+        return int.from_bytes(block[:2], "little"), counters, block[64 - self.s :]
+
+    def check(self, keys: int) -> None:
+        held = overflows = 0
+        for i in range(self.blocks):
+            overflow, counters, slots = self.block(i)
+            used = sum(counters)
+            need(used <= self.s, "section 0", f"block {i} has {used} fingerprints in {self.s} slots")
+            need(not any(slots[used:]), "section 0", f"block {i} has bits in free slots")
+            held, overflows = held + used, overflows | overflow
+        need(held == keys, "section 0", f"{held} slots are taken, but the header counts {keys} keys")
+        need(keys > 0 or overflows == 0, "section 0", "an overflow bit of no key")
+
+    def holds(self, i: int, c: int, v: int) -> bool:
+        _, counters, slots = self.block(i)
+        start = sum(counters[:c])
+        return v in slots[start : start + counters[c]]
+
+    def contains(self, h: int) -> bool:
+        i, rest = scale(h, self.blocks), h * self.blocks & MASK
+        c, v = scale(rest, self.b), (rest * self.b & MASK) >> 56
+        g, r = v * GOLDEN_RATIO & MASK, min(128, self.blocks) // 2
+        d, t = 1 + 2 * scale(g, r), scale(g * r & MASK, self.b)
+        second = (i - d if i % 2 else i + d) % self.blocks
+        overflows = self.block(i)[0] >> c % 16 & 1
+        return self.holds(i, c, v) or bool(overflows) and self.holds(second, (t - c) % self.b, v)
+
+
+class Prefix(RankIndexed):
+    name, parameters = "prefix", 6
+
+    def __init__(self, pockets: int, k: int, banks: int, n: int, slots: int, r: int) -> None:
+        need(2 <= pockets <= 2**32 and pockets % 2 == 0, "parameter 0", f"{pockets} pockets, not even, 2 to 2^32")
+        need(24 <= k <= 27, "parameter 1", f"{k} remainders, not 24 to 27")
+        super().__init__(banks, n, slots, r)
+        self.pockets, self.k, self.q = pockets, k, 255 - 9 * k
+        self.lengths = (32 * pockets, *self.lengths)
+
+    def pocket(self, p: int) -> tuple[list[int], int]:
+        """The fingerprints of a pocket, and its flag."""
+        pocket = self.read[32 * p : 32 * p + 32]
+        header, slots = int.from_bytes(pocket[: 32 - self.k], "little"), pocket[32 - self.k :]
+        ones = [i for i in range(self.q + self.k) if header >> i & 1]
+        need(len(ones) <= self.k, "section 0", f"pocket {p} has {len(ones)} remainders")
+        need(not any(slots[len(ones) :]), "section 0", f"pocket {p} has bits in free slots")
+        return [(i - j) << 8 | slots[j] for j, i in enumerate(ones)], header >> self.q + self.k
+
+    def check(self, keys: int) -> None:
+        self.read, *self.sections = self.sections
+        held = 0
+        for p in range(self.pockets):
+            fingerprints, flag = self.pocket(p)
+            need(fingerprints == sorted(set(fingerprints)), "section 0", f"pocket {p} does not ascend")
+            need(all(f < self.q << 8 for f in fingerprints), "section 0", f"pocket {p} has bits after its last list")
+            need(not flag or len(fingerprints) == self.k, "section 0", f"pocket {p} is flagged, but has room")
+            held += len(fingerprints)
+        spared = sum(self.bank(b)[1] >> 16 * (self.n - 1) for b in range(self.banks))
+        super().check(spared)
+        held += spared
+        need(held <= keys and (held == 0) == (keys == 0), "section 0", f"{held} fingerprints of {keys} keys")
+
+    def contains(self, h: int) -> bool:
+        p, rest = scale(h, self.pockets), h * self.pockets & MASK
+        fingerprint = scale(rest, self.q) << 8 | (rest * self.q & MASK) >> 56
+        fingerprints, flag = self.pocket(p)
+        if flag and fingerprint > fingerprints[-1]:
+            return super().contains(mix(p << 16 | fingerprint))
+        return fingerprint in fingerprints
+
+
+class Aleph(QuotientTable):
+    name, parameters = "aleph", 7
+
+    def __init__(self, N: int, F: int, m: int, d: int, M: int, V: int, v: int) -> None:
+        need(N >= 32, "parameter 0", f"{N} slots, fewer than 32")
+        need(F >= 1 and m <= 1, "parameter 1", f"fingerprints of {F} bits and {m} more")
+        need(d <= 60, "parameter 3", f"{d} doublings, more than 60")
+        lengths = [F + (x > 0) * (m + x.bit_length()) for x in range(d + 1)]
+        w = lengths[d] + 1
+        need(w <= 57 and N << d <= 2 ** (61 - w), "parameter 0", f"{N << d} slots of {w} bits")
+        need((V == 0) == (v == 0) and v <= 57, "parameter 6", f"{V} void keys of {v} bits")
+        self.N, self.d, self.M, self.V = N, d, M, V
+        self.held = {x + length for x, length in enumerate(lengths)}
+        table = self.size(N << d, w)
+        self.shapes = [(N << d, w)] + [(-(-(2 * N << d) >> v), v)] * (V > 0)
+        self.lengths = (table,) + ((self.size(*self.shapes[1]),) if V else ())
+
+    def check(self, keys: int) -> None:
+        tables, sections = [], self.sections
+        for shape, section in zip(self.shapes, sections):
+            self.size(*shape)
+            self.sections = [section]
+            tables.append((self.read_runs(), self.runs))
+        self.sections, N, d = sections, self.N, self.d
+        (used, self.runs), (voids, runs) = tables[0], tables[1] if self.V else (0, {})
+        need(voids == self.V and used == keys - self.V + self.M, "table", f"{used} slots in use, and {voids}")
+        marked = set()
+        for quotient, run in self.runs.items():
+            need(run == sorted(run), "table", "a run does not ascend")
+            need(all(1 <= run.count(value) <= (1 if value == 1 else 64) for value in run), "table", "too many copies")
+            lengths = {d + value.bit_length() - 1 for value in run if value != 1}
+            need(0 not in run and lengths <= self.held, "table", f"fingerprints of {lengths} bits")
+            if 1 in run:
+                moves = int(f"{quotient // N:064b}"[::-1], 2) >> (64 - d)
+                marked.add((quotient % N << d) + moves)
+        covered, last = set(), 0
+        for quotient in sorted(runs):
+            for value in runs[quotient]:
+                a = quotient << self.shapes[1][1] | value
+                need(last <= a and 0 < a < 2 * N << d, "voids", f"{a} after {last}")
+                half = a & -a
+                need(half <= 1 << d and d - half.bit_length() + 1 in self.held, "voids", f"{a} has no generation's length")
+                covered.update(range((a - half) // 2, (a + half) // 2))
+                last = a
+        need(marked == covered and len(marked) == self.M, "table", f"{len(marked)} marks, not {len(covered)}")
+
+    def contains(self, h: int) -> bool:
+        rest = h >> self.d
+        run = self.runs.get(scale(h, self.N) + self.N * (h % 2**self.d), [])
+        return any((value ^ rest) % (1 << value.bit_length() - 1) == 0 for value in run)
+
+
+class SlidingTable(QuotientTable):
+    name, parameters = "sliding_table", 6
+
+    def __init__(self, N: int, w: int, R: int, G: int, share: int, seconds: int) -> None:
+        need(1 <= N <= 2**58, "parameter 0", f"{N} slots, not 1 to 2^58")
+        need(1 <= w <= 57, "parameter 1", f"values of {w} bits, not 1 to 57")
+        need(1 <= G <= 15, "parameter 3", f"{G} generations, not 1 to 15")
+        most = min(2**w // (G + 1), 2**62 // N)
+        need(2 <= R <= most, "parameter 2", f"{R} remainders, not 2 to {most}")
+        need(1 <= share <= 2**58, "parameter 4", f"{share} insertions in a generation, not 1 to 2^58")
+        need(seconds <= 2**32, "parameter 5", f"{seconds} seconds, more than 2^32")
+        self.N, self.R, self.G, self.share, self.seconds = N, R, G, share, seconds
+        self.lengths = (self.size(N + min(10 * math.isqrt(N), 1536), w), (3 + G) * 8)
+
+    def check(self, keys: int) -> None:
+        ring, turn, clock, *readings = struct.unpack(f"<{3 + self.G}Q", self.sections[1])
+        need(ring <= self.G, "section 1", f"ring {ring}, not 0 to {self.G}")
+        turns = 1 << (-(-self.N // 128) - 1).bit_length() if self.seconds else self.share
+        need(turn < turns, "section 1", f"turn {turn}, not below {turns}")
+        need(self.seconds > 0 or clock == 0, "section 1", f"clock {clock} where insertions are counted")
+        latest = min(clock + 1, MASK) if self.seconds else 0
+        need([latest, *readings] == sorted([latest, *readings], reverse=True), "section 1", "readings ascend")
+        used = self.read_runs()
+        need(used == keys, "table", f"{used} slots in use, but the header counts {keys} keys")
+        need(used > 0 or (ring, turn) == (0, 0), "section 1", "an empty window whose hand has moved")
+        most = self.quotients - self.quotients // 32
+        need(used <= (min(most, self.share * (self.G + 1)) if self.seconds else most), "table", "too many keys")
+        for quotient, run in self.runs.items():
+            remainders = [value // (self.G + 1) for value in run]
+            need(quotient < self.N and max(remainders) < self.R, "table", "a fingerprint that no hash has")
+            need(run == sorted(run), "table", "a run does not ascend")
+            need(all(remainders.count(v) <= 8 for v in remainders), "table", "more than 8 copies")
+
+    def read_runs(self) -> int:
+        self.sections.reverse()  # the table is the last section of others
+        used = super().read_runs()
+        self.sections.reverse()
+        return used
+
+    def contains(self, h: int) -> bool:
+        quotient, v = scale(h, self.N), scale(h * self.N & MASK, self.R)
+        return any(value // (self.G + 1) == v for value in self.runs.get(quotient, []))
+
+
 KINDS: dict[int, type[Kind]] = {
     1: Bloom,
     2: SplitBlock,
@@ -1182,6 +1748,16 @@ KINDS: dict[int, type[Kind]] = {
     34: Ribbon,
     35: RibbonHomogeneous,
     36: RibbonBumped,
+    40: Quotient,
+    41: QuotientCounting,
+    42: QuotientStandard,
+    43: QuotientVector,
+    45: SlidingTable,
+    44: Aleph,
+    46: Multiset,
+    47: Cleary,
+    48: Morton,
+    49: Prefix,
 }
 
 
@@ -1192,8 +1768,8 @@ class Filter:
         # §1.1, as far as it is needed to find the header's checksum
         need(data[:8] == SIGNATURE, "byte 0", "not a tamis file (signature)")
         need(len(data) >= 128, "file", f"{len(data)} bytes are too few for a header")
-        (major, _minor, H, length, incompatible, _compatible, kind, layout, hashing, p, s, zero, field, self.keys,
-         self.capacity, self.rate, zero_too) = struct.unpack_from("<HHIQIIHHHHH6s16sQQd8s", data, 8)
+        (major, _minor, H, length, incompatible, _compatible, kind, layout, hashing, p, s, self.form, self.k, zero, field,
+         self.keys, self.capacity, self.rate, zero_too) = struct.unpack_from("<HHIQIIHHHHHHHH16sQQd8s", data, 8)
         need(major == 1, "byte 8", f"major version {major}, not 1")
         need(length == len(data), "byte 16", f"length should be {length}, the file has {len(data)} bytes")
         need(p <= 64, "byte 38", f"{p} parameters, more than 64")
@@ -1209,12 +1785,15 @@ class Filter:
         need(kind in KINDS, "byte 32", f"unknown kind {kind}")
         self.name = KINDS[kind].name
         need(layout == 1, "byte 34", f"version {layout} of {self.name}, not 1")
-        need(not any(zero), "byte 42", "reserved bytes are not zero")
+        need(self.form <= 4, "byte 42", f"unknown form {self.form} of keys")
+        need((self.form == 4) == (self.k > 0), "byte 44", f"k-mers of {self.k} bases in form {self.form}")
+        need(zero == 0, "byte 46", "reserved bytes are not zero")
         need(not any(zero_too), "byte 88", "reserved bytes are not zero")
         need(not any(data[end : H - 8]), f"byte {end}", "header padding is not zero")
         need(0 < self.rate < 1, "byte 80", f"false-positive rate {self.rate}, not between 0 and 1")
         self.hash = self.hasher(hashing, field, secret)
-        need(p == KINDS[kind].parameters, "byte 38", f"{p} parameters, {self.name} has {KINDS[kind].parameters}")
+        fewest, most = KINDS[kind].parameters, KINDS[kind].parameters + KINDS[kind].optional
+        need(fewest <= p <= most, "byte 38", f"{p} parameters, {self.name} has {fewest} to {most}")
         self.kind = KINDS[kind](*struct.unpack_from(f"<{p}Q", data, 96))
 
         # The section table, which the parameters determine. Nothing is sliced before it fits into the file.
@@ -1249,13 +1828,15 @@ class Filter:
     @staticmethod
     def hasher(hashing: int, field: bytes, secret: bytes | None) -> Callable[[bytes], int]:
         """§2. A secret that is passed in is used by hashing 3 only, which needs it."""
-        need(hashing in (1, 2, 3), "byte 36", f"unknown hashing {hashing}")
+        need(1 <= hashing <= 8, "byte 36", f"unknown hashing {hashing}")
         value = int.from_bytes(field[:8], "little")
         need(hashing == 2 or not any(field[8:]), "byte 56", "reserved bytes are not zero")
         if hashing == 1:
             return lambda key: xxh3(key, value)
         if hashing == 2:
             return lambda key: siphash13(key, field)
+        if hashing > 3:
+            return lambda key: universal(hashing, value, key)
         if secret is None or len(secret) != 16:
             raise FormatError("byte 36: this file's secret is kept elsewhere: pass its 16 bytes")
         kept = secret

@@ -1,4 +1,4 @@
-//! Bloom filters that many threads fill at once, without locks.
+//! Bloom filters that many threads fill at once.
 //!
 //! The essay is at [`Atomic`].
 
@@ -6,13 +6,14 @@ use std::convert::Infallible;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::bloom::{Bloom, SplitBlock512};
 use crate::config::Config;
 use crate::error::{BuildError, MergeError, NoMemory};
 use crate::filter::{Filter, Kind};
-use crate::lookup::{self, Fill};
-use crate::simd::{self, Bits};
+use crate::lookup::{self, Fill, NEAR};
+use crate::simd::{self, Bits, Op};
 
 /// A filter that threads insert into through `&self`, as [`AtomicBloom`] and
 /// [`AtomicSplitBlock`]; made from a plain filter and turned back into one.
@@ -65,14 +66,23 @@ use crate::simd::{self, Bits};
 /// is visible whatever its ordering. A lookup that runs beside an insertion of the same key may
 /// answer either way.
 ///
+/// # One lock instead of eight ORs
+///
+/// A key of a [`SplitBlock512`] has bits in eight words, all of one line: eight atomic ORs, where
+/// one lock does. So there the lines are dealt out to 64 locks; who holds a line's lock is the only
+/// one to write it, by plain loads and stores. A batch collects the hashes of each lock, and takes
+/// it once for 32 of them. Lookups take no lock: a word only ever gains bits, whoever writes it.
+///
 /// # Cost
 ///
-/// That of the plain filter. Insertions are counted in sixteen counters, each in a cache line of
-/// its own, so that counting does not make the threads wait for each other.
+/// That of the plain filter, and a lock or as many ORs as the key has words. Insertions are counted
+/// in sixteen counters, each in a cache line of its own, so that counting does not make the
+/// threads wait for each other.
 ///
 /// # When to choose it
 ///
-/// When one filter is filled or asked by several threads at a time. To fill one and then only
+/// When one filter is filled or asked by several threads at a time; for other kinds, and for keys
+/// that leave or grow old, there is [`Shared`](crate::Shared). To fill one and then only
 /// ask, a plain filter behind an `Arc` does. To write a file, take a
 /// [`snapshot`](Atomic::snapshot), or turn the filter into its plain form.
 ///
@@ -86,6 +96,8 @@ use crate::simd::{self, Bits};
 pub struct Atomic<F> {
     words: Words<AtomicU64>,
     k: u32,
+    /// Who holds one writes the lines, or asks [`seen`](Atomic::seen) for the hashes, that are its.
+    locks: [Lock; LOCKS],
     /// Insertions, spread by hash.
     inserted: [Line<AtomicU64>; COUNTERS],
     /// Insertions into the plain filters that were taken in. Those may say any number, so this
@@ -108,6 +120,12 @@ mod sealed {
 
 /// Lines that count insertions.
 const COUNTERS: usize = 16;
+const LOCKS: usize = 64;
+/// Hashes that are inserted under one lock in a batch.
+const TOGETHER: usize = 32;
+
+#[repr(align(64))]
+struct Lock(Mutex<()>);
 
 /// A plain filter that has an atomic form: 64-bit words in which a key sets bits that nothing
 /// clears. Sealed.
@@ -126,6 +144,13 @@ pub trait BitWords: Kind + sealed::Sealed {
     /// The word of each bit of a hash, and the bit in it.
     #[doc(hidden)]
     fn bits_of(hash: u64, words: u64, k: u32) -> impl Iterator<Item = (usize, u64)>;
+    /// The line that all bits of a hash are in, with the bits of each of its words; `None` where
+    /// they lie anywhere.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn line(_hash: u64, _words: u64) -> Option<(usize, [u64; 8])> {
+        None
+    }
     /// Refuses unless the filter has this shape.
     #[doc(hidden)]
     fn has_shape(&self, words: u64, k: u32) -> Result<(), MergeError>;
@@ -134,6 +159,7 @@ pub trait BitWords: Kind + sealed::Sealed {
 /// What the insertion and the lookup need of an atomic word; the model test has its own.
 trait AtomicWord: From<u64> + Send + Sync {
     fn get(&self) -> u64;
+    fn put(&self, word: u64);
     fn or(&self, bits: u64);
 }
 
@@ -141,6 +167,11 @@ impl AtomicWord for AtomicU64 {
     #[inline(always)]
     fn get(&self) -> u64 {
         self.load(Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    fn put(&self, word: u64) {
+        self.store(word, Ordering::Relaxed);
     }
 
     #[inline(always)]
@@ -196,6 +227,14 @@ impl<A: AtomicWord> Words<A> {
         }
     }
 
+    /// Sets bits of a line that nobody else writes meanwhile.
+    #[inline(always)]
+    fn set_alone(&self, line: usize, bits: [u64; 8]) {
+        for (word, bits) in self.lines[line].0.iter().zip(bits) {
+            word.put(word.get() | bits);
+        }
+    }
+
     /// Whether all bits are set.
     #[inline(always)]
     fn are_set(&self, mut bits: impl Iterator<Item = (usize, u64)>) -> bool {
@@ -232,6 +271,7 @@ impl<F: BitWords> Atomic<F> {
         Ok(Atomic {
             words: Words::of(words)?,
             k,
+            locks: std::array::from_fn(|_| Lock(Mutex::new(()))),
             inserted,
             taken: AtomicU64::new(plain.len()),
             plain: PhantomData,
@@ -241,19 +281,53 @@ impl<F: BitWords> Atomic<F> {
     /// Inserts a hash; any number of threads may do so at a time.
     #[inline]
     pub fn insert(&self, hash: u64) {
-        self.words.set(self.bits_of(hash));
-        // The low bits: they choose least of where the key's own bits lie.
-        let counter = &self.inserted[hash as usize % COUNTERS].0[0];
-        counter.fetch_add(1, Ordering::Relaxed);
+        match self.line(hash) {
+            Some((line, bits)) => {
+                let _alone = self.alone(line);
+                self.words.set_alone(line, bits);
+            }
+            None => self.words.set(self.bits_of(hash)),
+        }
+        self.count(hash, 1);
+    }
+
+    /// Whether a hash seemed to be there before; inserts it if not. Of several threads that ask for
+    /// the same new hash, one is told `false`.
+    ///
+    /// ```
+    /// use tamis::{AtomicSplitBlock, Config};
+    ///
+    /// let seen = AtomicSplitBlock::new(&Config::new(1000))?;
+    /// assert!(!seen.seen(0x9E37_79B9_7F4A_7C15));
+    /// assert!(seen.seen(0x9E37_79B9_7F4A_7C15));
+    /// # Ok::<(), tamis::BuildError>(())
+    /// ```
+    pub fn seen(&self, hash: u64) -> bool {
+        let line = self.line(hash);
+        // The low bits choose least of where the bits of a hash lie that lie anywhere.
+        let _alone = self.alone(line.map_or(hash as usize, |(line, _)| line));
+        let found = self.contains(hash);
+        if !found {
+            match line {
+                Some((line, bits)) => self.words.set_alone(line, bits),
+                None => self.words.set(self.bits_of(hash)),
+            }
+            self.count(hash, 1);
+        }
+        found
     }
 
     /// Inserts many hashes, faster than one by one.
     pub fn insert_batch(&self, hashes: &[u64]) {
-        let Ok(()) = lookup::insert_batch(Setting(self), hashes);
-        if let Some(&hash) = hashes.first() {
-            let counter = &self.inserted[hash as usize % COUNTERS].0[0];
-            counter.fetch_add(hashes.len() as u64, Ordering::Relaxed);
+        let Some(&first) = hashes.first() else {
+            return;
+        };
+        if self.line(first).is_some() {
+            simd::dispatch(Dealing(self, hashes));
+        } else {
+            let Ok(()) = lookup::insert_batch(Setting(self), hashes);
         }
+        self.count(first, hashes.len() as u64);
     }
 
     /// Adds a plain filter's keys; threads may insert at the same time.
@@ -263,7 +337,18 @@ impl<F: BitWords> Atomic<F> {
     /// [`MergeError`] when the parameters differ, by name. Then nothing was added.
     pub fn merge(&self, other: &F) -> Result<(), MergeError> {
         other.has_shape(self.words.len as u64, self.k)?;
-        self.words.set(other.parts().0.iter().copied().enumerate());
+        let words = other.parts().0;
+        // Whether kinds have lines does not depend on the hash.
+        if self.line(0).is_some() {
+            let (lines, _) = words.as_chunks::<8>();
+            for lock in 0..LOCKS {
+                let _alone = self.alone(lock);
+                let own = lines.iter().enumerate().skip(lock).step_by(LOCKS);
+                own.for_each(|(line, bits)| self.words.set_alone(line, *bits));
+            }
+        } else {
+            self.words.set(words.iter().copied().enumerate());
+        }
         let more = |taken: u64| Some(taken.saturating_add(other.len()));
         let relaxed = Ordering::Relaxed;
         let _always = self.taken.fetch_update(relaxed, relaxed, more);
@@ -292,6 +377,72 @@ impl<F: BitWords> Atomic<F> {
     #[inline(always)]
     fn bits_of(&self, hash: u64) -> impl Iterator<Item = (usize, u64)> {
         F::bits_of(hash, self.words.len as u64, self.k)
+    }
+
+    #[inline(always)]
+    fn line(&self, hash: u64) -> Option<(usize, [u64; 8])> {
+        F::line(hash, self.words.len as u64)
+    }
+
+    /// Waits until nobody else writes this line.
+    #[inline(always)]
+    fn alone(&self, line: usize) -> MutexGuard<'_, ()> {
+        let lock = self.locks[line % LOCKS].0.lock();
+        lock.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts insertions. By the low bits: they choose least of where a key's own bits lie.
+    #[inline(always)]
+    fn count(&self, hash: u64, insertions: u64) {
+        let counter = &self.inserted[hash as usize % COUNTERS].0[0];
+        counter.fetch_add(insertions, Ordering::Relaxed);
+    }
+}
+
+/// Hashes to insert, dealt out by the lock of their line.
+struct Dealing<'a, F>(&'a Atomic<F>, &'a [u64]);
+
+impl<F: BitWords> Op for Dealing<'_, F> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<B: Bits>(self, _: B) {
+        let Dealing(filter, hashes) = self;
+        let is_far = filter.size_in_bytes() >= NEAR;
+        let (mut dealt, mut counts) = ([[0; TOGETHER]; LOCKS], [0usize; LOCKS]);
+        for &hash in hashes {
+            let Some((line, _)) = filter.line(hash) else {
+                continue;
+            };
+            if is_far {
+                simd::prefetch(&filter.words.lines, line);
+            }
+            let lock = line % LOCKS;
+            dealt[lock][counts[lock] % TOGETHER] = hash;
+            counts[lock] += 1;
+            if counts[lock] == TOGETHER {
+                filter.insert_dealt(lock, &dealt[lock]);
+                counts[lock] = 0;
+            }
+        }
+        for (lock, (dealt, count)) in dealt.iter().zip(counts).enumerate() {
+            if count > 0 {
+                filter.insert_dealt(lock, &dealt[..count]);
+            }
+        }
+    }
+}
+
+impl<F: BitWords> Atomic<F> {
+    /// Inserts hashes whose lines have this lock.
+    #[inline(always)]
+    fn insert_dealt(&self, lock: usize, hashes: &[u64]) {
+        let _alone = self.alone(lock);
+        for &hash in hashes {
+            if let Some((line, bits)) = self.line(hash) {
+                self.words.set_alone(line, bits);
+            }
+        }
     }
 }
 
@@ -372,6 +523,10 @@ mod tests {
             self.load(Ordering::Relaxed)
         }
 
+        fn put(&self, word: u64) {
+            self.store(word, Ordering::Relaxed);
+        }
+
         fn or(&self, bits: u64) {
             self.fetch_or(bits, Ordering::Relaxed);
         }
@@ -389,6 +544,10 @@ mod tests {
     impl AtomicWord for Torn {
         fn get(&self) -> u64 {
             self.0.load(Ordering::Relaxed)
+        }
+
+        fn put(&self, word: u64) {
+            self.0.store(word, Ordering::Relaxed);
         }
 
         fn or(&self, bits: u64) {
@@ -429,6 +588,63 @@ mod tests {
     #[should_panic(expected = "key")]
     fn the_model_finds_the_bits_that_a_load_and_a_store_would_lose() {
         two_threads_insert::<Torn>();
+    }
+
+    /// Two threads write one line by loads and stores, while a third asks. With a lock, or without.
+    fn two_threads_write_a_line(lock: bool) {
+        loom::model(move || {
+            let words = Arc::new(Words::<model::AtomicU64>::of(&[0]).unwrap());
+            let alone = Arc::new(loom::sync::Mutex::new(()));
+            let threads = [1, 2].map(|bit| {
+                let (words, alone) = (words.clone(), alone.clone());
+                loom::thread::spawn(move || {
+                    let _alone = lock.then(|| alone.lock().unwrap());
+                    words.set_alone(0, [bit, 0, 0, 0, 0, 0, 0, 0]);
+                })
+            });
+            let before = words.at(0).get();
+            for thread in threads {
+                thread.join().unwrap();
+            }
+            let after = words.at(0).get();
+            assert_eq!((before & after, after), (before, 3), "a bit is lost");
+        });
+    }
+
+    #[test]
+    fn no_bit_of_a_line_is_lost_under_its_lock() {
+        two_threads_write_a_line(true);
+    }
+
+    #[test]
+    #[should_panic(expected = "a bit is lost")]
+    fn the_model_finds_the_bits_that_writing_a_line_without_its_lock_would_lose() {
+        two_threads_write_a_line(false);
+    }
+
+    /// Eight threads ask for the same hashes, each in an order of its own; each hash is new to one.
+    fn new_to_one<F: BitWords>() {
+        const KEYS: u64 = 20_000;
+        let filter = Atomic::<F>::new(&Config::new(KEYS).fpr(1e-4)).unwrap();
+        let new = &|t: u64| {
+            let order = (0..KEYS).map(|i| (i * 7919 + t * 2503) % KEYS);
+            order.filter(|&i| !filter.seen(mix64(i))).count() as u64
+        };
+        let told: u64 = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..8).map(|t| scope.spawn(move || new(t))).collect();
+            threads.into_iter().map(|t| t.join().unwrap()).sum()
+        });
+        assert_eq!(told, filter.len());
+        // All but the false positives, of which there are fewer than in a full filter.
+        let (_, wrong) = crate::math::binomial_interval(KEYS, 1e-4, 1e-9);
+        assert!((KEYS - wrong..=KEYS).contains(&told), "{told}");
+        assert!((0..KEYS).all(|i| filter.contains(mix64(i))));
+    }
+
+    #[test]
+    fn a_new_hash_is_new_to_one_thread() {
+        new_to_one::<Bloom>();
+        new_to_one::<SplitBlock512>();
     }
 
     #[test]

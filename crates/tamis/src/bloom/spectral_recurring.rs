@@ -58,11 +58,17 @@ use crate::option;
 /// | `k` | 1 to 64 | the smallest filter for the rate | counters that a key has |
 /// | `counter_bits` | 8 to 32 | 8 | bits of a counter: how many copies it counts |
 ///
-/// Cost: as many counters as a Bloom filter has bits, and half as many again; 115.1 bits per key
-/// at 1 % with 8 bits each.
+/// # Cost
 ///
-/// When to choose it: for comparison. It is the best of the three rules that can remove, but
-/// gives up the one-sided error for little.
+/// As many counters as a Bloom filter has bits, and half as many again; 115.1 bits per key at 1 %
+/// with 8 bits each.
+///
+/// # When to choose it
+///
+/// For comparison. It is the best of the three rules that can remove, but gives up the one-sided
+/// error for little.
+///
+/// # Bibliography
 ///
 /// - Cohen, Matias, *Spectral Bloom filters*, 2003: this rule beside the other two; also counters
 ///   of variable length, which are not made here.

@@ -353,6 +353,12 @@ impl BitWords for SplitBlock512 {
         (block * LANES..).zip(SplitBlock512::mask(hash))
     }
 
+    #[inline(always)]
+    fn line(hash: u64, words: u64) -> Option<(usize, [u64; LANES])> {
+        let block = block_of::<u64>(hash, words / LANES as u64) as usize;
+        Some((block, SplitBlock512::mask(hash)))
+    }
+
     fn has_shape(&self, words: u64, _: u32) -> Result<(), MergeError> {
         let blocks = words / LANES as u64;
         MergeError::unless_equal("blocks", blocks, self.blocks().len() as u64)

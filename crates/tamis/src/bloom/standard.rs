@@ -65,6 +65,9 @@ use crate::simd::{self, Table, TableMut};
 /// [`SplitBlock512`](crate::SplitBlock512); to remove keys, [`Cuckoo`](crate::Cuckoo); for a
 /// fixed set, [`BinaryFuse8`](crate::BinaryFuse8).
 ///
+/// Filters of this kind that are aggregated or distributed over the memories of a chip are the same
+/// bits laid out for hardware: in software, one array is what a cache serves best.
+///
 /// # Bibliography
 ///
 /// - Bloom, *Space/time trade-offs in hash coding with allowable errors*, 1970: the idea.

@@ -2,8 +2,7 @@
 //!
 //! The essay is at [`Spill`].
 
-use std::fs::{self, File};
-use std::hash::{BuildHasher, RandomState};
+use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -14,6 +13,7 @@ use crate::build::dedup;
 use crate::build::shards::shard_of;
 use crate::build::source::{Keys, Source};
 use crate::error::{BuildError, BuildErrorKind};
+use crate::file::nameless;
 
 /// Files that the hashes are spread over.
 const FILES: u64 = 256;
@@ -23,8 +23,9 @@ const BUFFER: u64 = 8 << 10;
 /// Builds a [`BinaryFuse`](crate::BinaryFuse) from hashes kept on disk, in bounded memory.
 ///
 /// The filter is byte for byte the one that [`Kind::build`](crate::Kind::build) makes of the same
-/// hashes, in whatever order they come. The files lie in a new directory inside the one given, and
-/// are removed when this is dropped, finished or not.
+/// hashes, in whatever order they come. The files lie in the directory given and have no names
+/// there, so that the system takes them away when this is dropped or the program ends, however it
+/// does. Nobody else can open them.
 ///
 /// ```
 /// use tamis::{BinaryFuse8, Config, Filter, Hashing, Key, Spill};
@@ -42,7 +43,7 @@ const BUFFER: u64 = 8 << 10;
 /// [`Keyed::from_filter`](crate::Keyed::from_filter) turns it into a filter of keys.
 ///
 /// ```text
-///   push ──► 256 buffers, by the top 8 bits of φ·hash ──► 256 files in a directory of their own
+///   push ──► 256 buffers, by the top 8 bits of φ·hash ──► 256 files without a name
 ///
 ///   finish   shard 0         shard 1         shard 2              each read, solved, and forgotten
 ///            ├───────────────┼───────────────┼─────────── … ┤     φ·hash from 0 to 2⁶⁴
@@ -74,7 +75,8 @@ pub struct Spill {
     counts: Vec<u64>,
     /// Why some hashes are lost. Then no filter is built from the others.
     broken: Option<BuildError>,
-    directory: Directory,
+    /// Where the files are, for messages.
+    directory: PathBuf,
 }
 
 /// The hashes that a filter was built from, still on disk; removed when this is dropped.
@@ -112,17 +114,6 @@ struct Bucket {
     waiting: usize,
 }
 
-/// Removed with its contents.
-#[derive(Debug)]
-struct Directory(PathBuf);
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        // There is no caller left to report an error to.
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 impl Spill {
     /// Prepares to take hashes, which are kept in `directory`: in 256 files, which stay open, with
     /// 8 bytes for each hash.
@@ -131,17 +122,11 @@ impl Spill {
     ///
     /// [`BuildError`] when the files cannot be created there.
     pub fn new(directory: impl AsRef<Path>) -> Result<Spill, BuildError> {
-        let parent = directory.as_ref();
-        let name = RandomState::new().hash_one(std::process::id());
-        let path = parent.join(format!(".tamis-spill-{name:016x}"));
-        fs::create_dir(&path).map_err(|error| failed(parent, &error))?;
-        let directory = Directory(path);
-        let bucket = |number: u64| {
-            let path = directory.0.join(number.to_string());
-            let mut options = File::options();
-            let file = options.read(true).write(true).create_new(true).open(&path);
+        let directory = directory.as_ref().to_path_buf();
+        let bucket = |_| {
+            let file = nameless(&directory).map_err(|error| failed(&directory, &error))?;
             Ok(Bucket {
-                file: Mutex::new(file.map_err(|error| failed(parent, &error))?),
+                file: Mutex::new(file),
                 written: 0,
                 buffer: Buf::zeroed(BUFFER)?,
                 waiting: 0,
@@ -174,7 +159,7 @@ impl Spill {
         if bucket.waiting as u64 == BUFFER
             && let Err(error) = bucket.flush()
         {
-            let error = failed(&self.directory.0, &error);
+            let error = failed(&self.directory, &error);
             self.broken = Some(error.clone());
             return Err(error);
         }
@@ -199,21 +184,16 @@ impl Spill {
         }
         for bucket in &mut self.buckets {
             let written = bucket.flush();
-            written.map_err(|error| failed(&self.directory.0, &error))?;
+            written.map_err(|error| failed(&self.directory, &error))?;
             bucket.buffer = Buf::zeroed(0)?;
         }
         Ok(())
     }
 
-    /// The directory of the files, for a program that is interrupted and removes it itself.
-    pub fn directory(&self) -> &Path {
-        &self.directory.0
-    }
-
     /// Passes the hashes of a file to `work`.
     fn read(&self, bucket: u64, work: impl FnMut(&[u64])) -> Result<(), BuildError> {
         let read = self.buckets[bucket as usize].read(work);
-        read.map_err(|error| failed(&self.directory.0, &error))
+        read.map_err(|error| failed(&self.directory, &error))
     }
 
     /// The files that hold the hashes of a shard.
@@ -241,7 +221,7 @@ impl Spill {
         }
         if len < out.len() {
             let error = io::Error::from(io::ErrorKind::UnexpectedEof);
-            return Err(failed(&self.directory.0, &error));
+            return Err(failed(&self.directory, &error));
         }
         Ok(hashes)
     }
@@ -281,7 +261,7 @@ impl Source for Spill {
             let mut hashes = self.load(file)?;
             let distinct = dedup(hashes.make_mut());
             let replaced = self.buckets[file as usize].replace(&hashes, distinct);
-            replaced.map_err(|error| failed(&self.directory.0, &error))?;
+            replaced.map_err(|error| failed(&self.directory, &error))?;
             self.keys += distinct as u64;
         }
         Ok(())
@@ -359,10 +339,7 @@ mod tests {
             spill.push(hash).unwrap();
         }
         assert_eq!(spill.len(), hashes.len() as u64);
-        let filter = spill.finish(config).unwrap();
-        let left = fs::read_dir(&directory).unwrap().count();
-        assert_eq!(left, 0, "files are left behind");
-        filter
+        spill.finish(config).unwrap()
     }
 
     fn bytes(filter: impl Kind) -> Vec<u8> {
@@ -394,7 +371,6 @@ mod tests {
         let hashes: Vec<u64> = (0..40_000).map(mix64).collect();
         let directory = tempfile::tempdir().unwrap();
         let mut spill = Spill::new(&directory).unwrap();
-        assert_eq!(spill.directory().parent(), Some(directory.path()));
         hashes.iter().for_each(|&hash| spill.push(hash).unwrap());
         let config = Config::default().set("shards", 3);
         let (filter, mut kept) = spill.finish_and_keep::<u8>(&config).unwrap();
@@ -405,8 +381,6 @@ mod tests {
         seen.sort_unstable();
         sorted.sort_unstable();
         assert!(seen == sorted);
-        drop(kept);
-        assert_eq!(fs::read_dir(&directory).unwrap().count(), 0);
     }
 
     #[test]
@@ -424,7 +398,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let mut spill = Spill::new(&directory).unwrap();
         // A file that cannot be written.
-        let path = spill.directory.0.join("0");
+        let path = directory.path().join("unwritable");
+        std::fs::write(&path, b"").unwrap();
         spill.buckets[0].file = Mutex::new(File::open(path).unwrap());
         let in_first = (0..).filter(|&hash| shard_of(hash, FILES) == 0);
         let pushed = in_first.take(BUFFER as usize + 9);
@@ -450,12 +425,19 @@ mod tests {
         assert!(full.to_string().contains("8 bytes a key"), "{full}");
     }
 
+    /// So a program that is killed leaves nothing.
     #[test]
-    fn what_is_not_finished_leaves_no_files() {
+    fn the_files_have_no_names_while_they_are_used() {
         let directory = tempfile::tempdir().unwrap();
         let mut spill = Spill::new(&directory).unwrap();
-        (0..100_000).for_each(|i| spill.push(mix64(i)).unwrap());
-        drop(spill);
-        assert_eq!(fs::read_dir(&directory).unwrap().count(), 0);
+        let names = || std::fs::read_dir(&directory).unwrap().count();
+        (0..3_000_000).for_each(|i| spill.push(mix64(i)).unwrap());
+        assert!(spill.buckets.iter().any(|bucket| bucket.written > 0));
+        assert_eq!(names(), 0);
+        let (_, mut kept) = spill.finish_and_keep::<u8>(&Config::default()).unwrap();
+        assert_eq!(names(), 0);
+        let mut seen = 0;
+        kept.for_each(|some| seen += some.len()).unwrap();
+        assert_eq!(seen, 3_000_000);
     }
 }

@@ -84,6 +84,10 @@ use crate::packed::Packed;
 /// table. Otherwise [`Cuckoo`](crate::Cuckoo) removes and counts in little more than half the
 /// space.
 ///
+/// Approximate state machines keep a state of a few bits beside each remainder of such a table. A
+/// state is a value: [`Perfect`](crate::Perfect) keeps one for each key of a fixed set and lets it
+/// change, so there is no second table for it here.
+///
 /// # Bibliography
 ///
 /// - Bonomi, Mitzenmacher, Panigrahy, Singh, Varghese, *An improved construction for counting

@@ -521,6 +521,22 @@ impl RankIndexed {
         Ok(filter)
     }
 
+    /// Whether a chain of a bank's bucket has the item.
+    #[inline]
+    fn holds(&self, (bank, bucket, chain, item): (u64, u64, u64, u64)) -> bool {
+        let (bank, shape) = (self.bank(bank), self.shape);
+        // Where the index says no, the ends need not be read.
+        if bank[bucket as usize] >> chain & 1 == 0 {
+            return false;
+        }
+        for other in shape.items(bank, bucket, chain) {
+            if other == item {
+                return true;
+            }
+        }
+        false
+    }
+
     fn insert_at(&mut self, bank: u64, bucket: u64, chain: u64, item: u64) -> Result<(), Full> {
         let (shape, len) = (self.shape, self.len);
         let inserted = shape.insert(self.bank_mut(bank), bucket, chain, item);
@@ -560,18 +576,7 @@ pub(crate) fn most_chains(bits: u32) -> u64 {
 impl Filter for RankIndexed {
     #[inline]
     fn contains(&self, hash: u64) -> bool {
-        let (bank, bucket, chain, item) = self.place(hash);
-        let (bank, shape) = (self.bank(bank), self.shape);
-        // Where the index says no, the ends need not be read.
-        if bank[bucket as usize] >> chain & 1 == 0 {
-            return false;
-        }
-        for other in shape.items(bank, bucket, chain) {
-            if other == item {
-                return true;
-            }
-        }
-        false
+        self.holds(self.place(hash))
     }
 
     fn len(&self) -> u64 {
@@ -628,9 +633,9 @@ impl Count for RankIndexed {
     }
 }
 
-impl Merge for RankIndexed {
-    /// Inserts every fingerprint of the other. Copies of a key add up.
-    fn merge(&mut self, other: &RankIndexed) -> Result<(), MergeError> {
+impl RankIndexed {
+    /// Inserts what another holds, also of what is held already where `COPIES`.
+    fn take_in<const COPIES: bool>(&mut self, other: &RankIndexed) -> Result<(), MergeError> {
         let (ours, theirs) = (self.shape, other.shape);
         MergeError::unless_equal("banks", self.banks, other.banks)?;
         MergeError::unless_equal("buckets", ours.buckets, theirs.buckets)?;
@@ -639,12 +644,26 @@ impl Merge for RankIndexed {
         let mut union = self.clone();
         for (number, bank) in (0..).zip(other.banks()) {
             for (bucket, chain, item) in theirs.all(bank) {
-                let inserted = union.insert_at(number, bucket, chain, item);
-                inserted.map_err(MergeErrorKind::Full)?;
+                if COPIES || !union.holds((number, bucket, chain, item)) {
+                    let inserted = union.insert_at(number, bucket, chain, item);
+                    inserted.map_err(MergeErrorKind::Full)?;
+                }
             }
         }
         *self = union;
         Ok(())
+    }
+
+    /// A merge of sets: what both hold is held once.
+    pub(super) fn unite(&mut self, other: &RankIndexed) -> Result<(), MergeError> {
+        self.take_in::<false>(other)
+    }
+}
+
+impl Merge for RankIndexed {
+    /// Inserts every fingerprint of the other. Copies of a key add up.
+    fn merge(&mut self, other: &RankIndexed) -> Result<(), MergeError> {
+        self.take_in::<true>(other)
     }
 }
 

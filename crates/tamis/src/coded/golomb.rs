@@ -86,9 +86,11 @@ use crate::packed::Packed;
 ///
 /// # When to choose it
 ///
-/// For sets that travel or are merged, at any rate. From 0.02 % down, its log₂(1/ε) + 1.6 bits
-/// are fewer than the 1.13·log₂(1/ε) of a binary fuse filter of fitting width. In memory, any
-/// table answers in a fraction of the instructions.
+/// For sets that travel or are merged, at any rate. From 0.02 % down, its log₂(1/ε) + 1.6 bits are
+/// fewer than the 1.13·log₂(1/ε) of a binary fuse filter of fitting width. In memory, any table
+/// answers in a fraction of the instructions. A prefix set, with which browsers replaced their
+/// Bloom filters, sorts prefixes of 32 bits and writes gaps of 16: a million keys at 2.3·10⁻⁴ take
+/// 16 bits each and an index. The same numbers are 13.7 bits here, so it has no code of its own.
 ///
 /// # Bibliography
 ///
@@ -282,8 +284,18 @@ impl Golomb {
         Ok(filter)
     }
 
+    /// The least value that is held from one on, if it lies in the same chunk.
+    #[inline]
+    pub(crate) fn first_from(&self, value: u64) -> Option<u64> {
+        if self.values == 0 {
+            return None;
+        }
+        let mut held = self.in_chunk(value >> self.shape.shift);
+        held.find(|&held| held >= value)
+    }
+
     /// The filter of these values, which ascend.
-    fn of_values(
+    pub(crate) fn of_values(
         range: u64,
         chunk: u64,
         len: u64,
@@ -417,14 +429,8 @@ impl Iterator for Codes<'_> {
 impl Filter for Golomb {
     #[inline]
     fn contains(&self, hash: u64) -> bool {
-        if self.values == 0 {
-            return false;
-        }
         let value = self.shape.value(hash);
-        let found = self
-            .in_chunk(value >> self.shape.shift)
-            .find(|&held| held >= value);
-        found == Some(value)
+        self.first_from(value) == Some(value)
     }
 
     /// The number of distinct keys; merging adds the numbers up.
@@ -629,6 +635,13 @@ mod tests {
         let config = Config::new(keys).fpr(fpr).set("chunk", chunk);
         let mut hashes: Vec<u64> = (0..keys).map(mix64).collect();
         Golomb::build(&config, &mut hashes).unwrap()
+    }
+
+    #[test]
+    fn the_essay_tells_what_a_prefix_set_would_take_here() {
+        let rate = 1e6 / 32f64.exp2();
+        let bits = 8.0 * holding(1_000_000, rate, 128).size_in_bytes() as f64 / 1e6;
+        assert_eq!(format!("{rate:.1e} {bits:.1}"), "2.3e-4 13.7");
     }
 
     fn bits_per_key(filter: &Golomb) -> (f64, f64) {

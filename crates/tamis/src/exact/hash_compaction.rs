@@ -75,7 +75,8 @@ use crate::packed::Packed;
 ///
 /// To report the omission probability of a search as the literature on verification does. As a
 /// filter, a [`Cuckoo`](crate::Cuckoo) has the same rate in less space and two lines, and removes
-/// keys as well.
+/// keys as well. The Comback method, which recovers states by searching backwards so that none is
+/// omitted, is not here: it needs the machine's own transitions, and is no set of hashes.
 ///
 /// # Bibliography
 ///

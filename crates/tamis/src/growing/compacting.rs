@@ -103,12 +103,12 @@ use crate::math::{self, ScalableSchedule};
 ///
 /// # When to choose it
 ///
-/// When the number of keys is not known, and [`Scalable`](crate::Scalable) is too large; or when
-/// keys repeat, which takes no room here. A lookup reads four lines a run where `scalable` reads
-/// two a slice, and an insertion moves kilobytes. There is no removal and no merging: a run does
-/// not tell what it holds. Whoever can choose hashes can put them all into one chain, and have
-/// the filter grow for little: where strangers send the keys, hash them under a
-/// [secret](crate::Hashing::secret).
+/// When the number of keys is not known, and [`Scalable`](crate::Scalable) is too large; or
+/// when keys repeat, which takes no room here. A lookup reads four lines a run where `scalable`
+/// reads two a slice, and an insertion moves kilobytes. There is no removal and no merging:
+/// a run does not tell what it holds; [`Aleph`](crate::Aleph) does all that in about the same
+/// space. Whoever can choose hashes can put them all into one chain, and have the filter grow
+/// for little: where strangers send the keys, hash them under a [secret](crate::Hashing::secret).
 ///
 /// # Bibliography
 ///

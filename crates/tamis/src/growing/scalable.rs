@@ -110,6 +110,8 @@ use crate::option;
 ///
 /// When the number of keys is not known within a factor of two or so. If it is, make one filter
 /// for the most: even at half its load [`Bloom`] is the smaller and answers from one array.
+/// [`Aleph`](crate::Aleph) grows in one table, so that a lookup reads one place, takes less
+/// space after many growths, and lets keys leave; this one takes insertions faster.
 ///
 /// A survey proposes to grow by throwing the filter away and beginning a new one, which "may lose
 /// some data". A filter that loses keys answers "no" falsely; there is no such operation here.
@@ -345,6 +347,39 @@ impl Scalable {
     /// How many slices there are.
     pub fn slices(&self) -> usize {
         self.slices.len()
+    }
+
+    /// The keys that the slices are made for, all together: one more begins the next slice, if no
+    /// slice was appended by merging.
+    ///
+    /// ```
+    /// use tamis::{Config, Keyed, Scalable};
+    ///
+    /// let mut seen: Keyed<Scalable> = Keyed::new(&Config::new(100))?;
+    /// assert_eq!(seen.filter().room(), 100);
+    /// seen.extend(0..101u64)?;
+    /// assert_eq!((seen.filter().slices(), seen.filter().room()), (2, 300));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn room(&self) -> u64 {
+        let sum = |sum: u64, slice: &Slice| sum.saturating_add(slice.capacity);
+        self.slices.iter().fold(0, sum)
+    }
+
+    /// Bytes of the array that the next slice takes; 0 where there is no next one.
+    ///
+    /// ```
+    /// use tamis::{Config, Filter, Keyed, Scalable};
+    ///
+    /// let mut seen: Keyed<Scalable> = Keyed::new(&Config::new(1000))?;
+    /// let (before, next) = (seen.size_in_bytes(), seen.filter().next_slice_in_bytes());
+    /// seen.extend(0..1001u64)?;
+    /// assert!(seen.size_in_bytes() as u64 - before as u64 >= next);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn next_slice_in_bytes(&self) -> u64 {
+        let size = self.plan.size(self.newest().number + 1);
+        size.map_or(0, |(bits, _)| bits / 8)
     }
 
     /// The rate that is promised for the slices that there are, were they all full: below the

@@ -90,6 +90,50 @@ pub(crate) fn any(rates: impl Iterator<Item = f64>) -> f64 {
     -rates.map(|rate| (-rate).ln_1p()).sum::<f64>().exp_m1() + 0.0
 }
 
+/// Bits of an expandable filter's fingerprints: of the first keys, and how many
+/// more those of the first expansion have beyond the one that is always added.
+///
+/// Keys of generation X, which come after X doublings, keep the first
+/// [`aleph_bits`] of what their slot leaves of the hash. Of a table that is
+/// filled up to `load` they take the share `load 2^-bits` of all hashes if X is
+/// 0, and half of that if not, as half of the table was full before. All
+/// shares of 63 doublings sum to `load 2^-first (1 + 1.5 / 2^more)`, which is
+/// at most `fpr`: these are the fewest bits after an expansion for which that
+/// holds, and of those the fewest before. A rate above one half is taken as
+/// one half. `None` unless `0 < fpr < 1`, `0 < load <= 1` and 56 bits suffice.
+pub fn aleph_first_bits(fpr: f64, load: f64) -> Option<(u32, u32)> {
+    if !(is_rate(fpr) && load > 0.0 && load <= 1.0) {
+        return None;
+    }
+    (1..=56).find_map(|first: u32| {
+        let budget = fpr.min(0.5) / load * f64::from(first).exp2();
+        (budget >= 1.75).then_some((first, u32::from(budget < 2.5)))
+    })
+}
+
+/// Bits of a fingerprint that is inserted after so many expansions.
+///
+/// `first + more + (binary digits of the generation)`, and `first` before any:
+/// about `log2 log2 (n / n0)` more, the term by which Pagh, Segev and Wieder
+/// prove that a filter of unknown size is larger.
+pub fn aleph_bits((first, more): (u32, u32), generation: u32) -> u32 {
+    match generation {
+        0 => first,
+        _ => first + more + u32::BITS - generation.leading_zeros(),
+    }
+}
+
+/// Rate of an expandable filter after so many expansions, its last table full.
+///
+/// `load (2^-bits(0) + 1/2 sum over X >= 1 of 2^-bits(X))`: no generation's
+/// share changes when bits of its fingerprints become bits of their slots. An
+/// upper bound, which ignores that shares overlap. With
+/// `bits(X) = F + 2 log2(X + 1)` it is that of InfiniFilter (Dayan et al. 2023).
+pub fn widening_fpr(load: f64, bits: impl Fn(u32) -> f64, expansions: u32) -> f64 {
+    let later = (1..=expansions).map(|x| (-bits(x)).exp2() / 2.0);
+    load * ((-bits(0)).exp2() + later.sum::<f64>())
+}
+
 /// Widths of a compacting filter's slice: of the fingerprints in the table that
 /// takes its keys, and of those in the run that it becomes.
 ///
@@ -322,6 +366,44 @@ pub fn apbf_bits_per_key(k: u32, l: u32) -> f64 {
     (k + l) * k / (l * LN_2)
 }
 
+/// Slots of a sliding table for this rate: bits of a value, remainders, and the load.
+///
+/// A value is one of `remainders * stamps`, so `bits` bits hold
+/// `floor(2^bits / stamps)` remainders, and an absent key meets its own with
+/// probability `load / remainders`. The width is the one with which
+/// `(bits + 2.125) / load` is least, where the load is at most `most_load` and
+/// no higher than the rate allows; there are 8 remainders at least. `None`
+/// unless `0 < fpr < 1`, or above 57 bits.
+pub fn sliding_table_size(fpr: f64, stamps: u32, most_load: f64) -> Option<(u32, u64, f64)> {
+    if !(fpr > 0.0 && fpr < 1.0) || stamps == 0 {
+        return None;
+    }
+    let remainders = |bits: u32| (1u64 << bits) / u64::from(stamps);
+    let sized = |bits: u32| {
+        let load = most_load.min(fpr * remainders(bits) as f64);
+        (bits, remainders(bits), load)
+    };
+    let enough = |bits: &u32| remainders(*bits) >= 8 && fpr * remainders(*bits) as f64 >= most_load;
+    let (wide, narrow) = (1..=57)
+        .find(enough)
+        .map(|bits| (sized(bits), sized(bits - 1)))?;
+    let cost = |(bits, _, load): (u32, u64, f64)| (f64::from(bits) + 2.125) / load;
+    let narrower = narrow.1 >= 8 && cost(narrow) < cost(wide);
+    Some(if narrower { narrow } else { wide })
+}
+
+/// Bits per window key of a sliding table.
+///
+/// `(1 + 1 / 2G) (bits + 2.125) / load` with the width and load of
+/// [`sliding_table_size`] for G + 1 stamps: a key stays for one to 1 + 1/G
+/// windows, evenly spread. `NaN` where there is no such size.
+pub fn sliding_table_bits_per_key(fpr: f64, generations: u32, most_load: f64) -> f64 {
+    let size = sliding_table_size(fpr, generations.saturating_add(1), most_load);
+    size.map_or(f64::NAN, |(bits, _, load)| {
+        (1.0 + 0.5 / f64::from(generations)) * (f64::from(bits) + 2.125) / load
+    })
+}
+
 /// Leading term of the least space of a sliding filter, in bits per window key.
 ///
 /// `log2(1 / fpr) + max(log2(window / slack), log2 log2(1 / fpr))` (Naor,
@@ -424,6 +506,43 @@ mod tests {
     }
 
     #[test]
+    fn widening_fingerprints_keep_the_rate() {
+        // The schedule of InfiniFilter with F = 8.
+        let square = |x: u32| 8.0 + 2.0 * f64::from(x + 1).log2();
+        for (expansions, percent) in [(0, "0.391"), (5, "0.487"), (20, "0.508")] {
+            prints(100.0 * widening_fpr(1.0, square, expansions), percent);
+        }
+        let fixed = |_: u32| 10.0;
+        for (expansions, percent) in [(0, "0.078"), (10, "0.47"), (20, "0.86")] {
+            prints(100.0 * widening_fpr(0.8, fixed, expansions), percent);
+        }
+        for (fpr, schedule) in [
+            (0.5, (2, 1)),
+            (0.01, (8, 0)),
+            (EIGHT, (9, 1)),
+            (0.001, (11, 1)),
+            (1e-9, (31, 1)),
+            (0.9, (2, 1)),
+        ] {
+            let found = aleph_first_bits(fpr, 31.0 / 32.0);
+            assert_eq!(found, Some(schedule), "{fpr}");
+            let rate = widening_fpr(31.0 / 32.0, |x| f64::from(aleph_bits(schedule, x)), 63);
+            assert!(rate <= fpr && rate > fpr.min(0.5) / 2.0, "{fpr}: {rate}");
+        }
+        let bits: Vec<u32> = (0..9).map(|x| aleph_bits((8, 0), x)).collect();
+        assert_eq!(bits, [8, 9, 10, 10, 11, 11, 11, 11, 12]);
+        for (fpr, load) in [
+            (0.0, 1.0),
+            (1.0, 1.0),
+            (f64::NAN, 1.0),
+            (0.5, 0.0),
+            (1e-18, 1.0),
+        ] {
+            assert_eq!(aleph_first_bits(fpr, load), None);
+        }
+    }
+
+    #[test]
     fn scalable_sizes_match_the_table() {
         let geometric = |ratio| ScalableSchedule::Geometric { ratio };
         let square = ScalableSchedule::InverseSquare;
@@ -493,6 +612,30 @@ mod tests {
         prints(half_full_bits(1.0), "2.0");
         prints(half_full_bits(1000.0), "1443.2");
         prints(run_fpr([0.5, 0.5, 0.5], 2), "0.375");
+        for (generations, bits, remainders, load, per_key) in [
+            (1, 8, 128, 0.93, "16.33"),
+            (2, 8, 85, 0.85, "14.89"),
+            (4, 9, 102, 0.93, "13.46"),
+            (8, 10, 113, 0.93, "13.85"),
+            (15, 11, 128, 0.93, "14.58"),
+        ] {
+            let size = sliding_table_size(0.01, generations + 1, 0.93);
+            assert_eq!(size, Some((bits, remainders, load)), "{generations}");
+            prints(sliding_table_bits_per_key(0.01, generations, 0.93), per_key);
+        }
+        // A slightly lower load costs less than another bit for each slot.
+        assert_eq!(
+            sliding_table_size(0.009, 5, 0.93),
+            Some((9, 102, 0.009 * 102.0))
+        );
+        for fpr in [0.9, 0.5, 0.1] {
+            let (bits, remainders, load) = sliding_table_size(fpr, 5, 0.93).unwrap();
+            assert!(bits >= 6 && remainders >= 8 && load <= 0.93);
+            assert!(load / remainders as f64 <= fpr);
+        }
+        assert_eq!(sliding_table_size(1e-17, 5, 0.93), None);
+        assert_eq!(sliding_table_size(0.0, 5, 0.93), None);
+        assert_eq!(sliding_table_size(0.01, 0, 0.93), None);
         prints(sliding_lower_bound(0.01, 4.0), "9.38");
         prints(sliding_lower_bound(EIGHT, 8.0), "11");
         assert!(generations_bits_per_key(0.01, 0).is_infinite());

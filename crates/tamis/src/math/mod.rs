@@ -39,6 +39,8 @@ pub use blocked::{split_block_bits_per_key, split_block_fpr};
 pub use bloom::{bloom_bits_per_key, bloom_estimate, bloom_fpr, bloom_size};
 pub use counting::{counting_overflow, iblt_size};
 pub use fixed::fingerprint_fpr;
+pub use probability::binomial_tail;
+pub use probability::rate_interval;
 pub use tables::{cuckoo_bits_per_key, cuckoo_fingerprint_bits, cuckoo_fpr};
 
 pub(crate) use blocked::*;

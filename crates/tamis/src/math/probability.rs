@@ -256,6 +256,66 @@ pub fn binomial_pmf(count: u64, n: u64, p: f64) -> f64 {
     }
 }
 
+/// Probability of at least `count` successes in `n` trials.
+///
+/// `sum over c >= count of C(n, c) p^c (1 - p)^(n - c)`, summed on the side
+/// that is small. `NaN` unless `0 <= p <= 1`.
+///
+/// ```
+/// // At a rate of 1 in 256, a read of 120 k-mers has 4 false ones once in 750.
+/// let rate = tamis::math::binomial_tail(4, 120, 1.0 / 256.0);
+/// assert!((1.0 / rate - 750.0).abs() < 1.0);
+/// ```
+pub fn binomial_tail(count: u64, n: u64, p: f64) -> f64 {
+    let Some(law) = trials(n, p) else {
+        return f64::NAN;
+    };
+    let x = count as f64;
+    if count == 0 {
+        1.0
+    } else if x > law.mean() {
+        law.tail_above(x)
+    } else {
+        1.0 - law.tail_below(x - 1.0)
+    }
+}
+
+/// Where a rate lies, 19 times out of 20, that `hits` of `trials` were measured of.
+///
+/// The score interval (Wilson 1927), which stays honest where there are few hits or none: the
+/// rates at which the measured one is within 1.96 standard deviations of what is expected.
+/// Everything is possible, `(0, 1)`, without trials.
+///
+/// ```
+/// use tamis::math::rate_interval;
+///
+/// // None of a thousand strangers were found: that tells no rate below 0.4 %.
+/// let (low, high) = rate_interval(0, 1000);
+/// assert_eq!(low, 0.0);
+/// assert!(0.0038 < high && high < 0.0039);
+/// ```
+pub fn rate_interval(hits: u64, trials: u64) -> (f64, f64) {
+    /// Of the normal law, with 2.5 % on either side.
+    const Z: f64 = 1.959_963_984_540_054;
+    if trials == 0 {
+        return (0.0, 1.0);
+    }
+    let (n, x) = (trials as f64, hits.min(trials) as f64);
+    let centre = (x + Z * Z / 2.0) / (n + Z * Z);
+    let half = Z / (n + Z * Z) * (x * (n - x) / n + Z * Z / 4.0).sqrt();
+    let low = if hits == 0 {
+        0.0
+    } else {
+        (centre - half).max(0.0)
+    };
+    let high = if hits >= trials {
+        1.0
+    } else {
+        (centre + half).min(1.0)
+    };
+    (low, high)
+}
+
 /// The counts that a test of `n` trials at rate `p` must accept.
 ///
 /// Returns `(low, high)`, both included, as narrow as `P[X < low] <= alpha`
@@ -316,6 +376,28 @@ mod tests {
     use super::super::prints;
     use super::*;
 
+    /// The examples of Newcombe, "Two-sided confidence intervals for the single proportion", 1998,
+    /// table I, method 3.
+    #[test]
+    fn the_interval_of_a_rate_is_the_published_one() {
+        for (hits, trials, low, high) in [
+            (81, 263, 0.2553, 0.3662),
+            (15, 148, 0.0624, 0.1605),
+            (0, 20, 0.0, 0.1611),
+            (1, 29, 0.0061, 0.1718),
+        ] {
+            let found = rate_interval(hits, trials);
+            assert!((found.0 - low).abs() < 5.1e-5, "{hits}/{trials}: {found:?}");
+            assert!(
+                (found.1 - high).abs() < 5.1e-5,
+                "{hits}/{trials}: {found:?}"
+            );
+        }
+        assert_eq!(rate_interval(0, 0), (0.0, 1.0));
+        assert_eq!(rate_interval(7, 7).1, 1.0);
+        assert_eq!(rate_interval(9, 7), rate_interval(7, 7));
+    }
+
     #[test]
     fn small_laws_equal_their_textbook_values() {
         prints(poisson_pmf(0, 2.0), "0.135335283237");
@@ -331,6 +413,35 @@ mod tests {
             (binomial_pmf(0, 9, 0.0), binomial_pmf(9, 9, 1.0)),
             (1.0, 1.0)
         );
+    }
+
+    #[test]
+    fn a_tail_is_the_sum_of_its_terms() {
+        for (n, p) in [
+            (1, 0.3),
+            (10, 0.1),
+            (120, 1.0 / 256.0),
+            (300, 0.5),
+            (90, 0.97),
+        ] {
+            for count in 0..=n + 1 {
+                let sum: f64 = (count..=n).map(|c| binomial_pmf(c, n, p)).sum();
+                let tail = binomial_tail(count, n, p);
+                assert!(
+                    (tail - sum).abs() <= 1e-12,
+                    "{count} of {n}, {p}: {tail} {sum}"
+                );
+            }
+        }
+        assert_eq!(
+            (binomial_tail(0, 0, 0.5), binomial_tail(1, 0, 0.5)),
+            (1.0, 0.0)
+        );
+        assert_eq!(
+            (binomial_tail(1, 9, 0.0), binomial_tail(9, 9, 1.0)),
+            (0.0, 1.0)
+        );
+        assert!(binomial_tail(1, 9, f64::NAN).is_nan());
     }
 
     #[test]

@@ -93,6 +93,10 @@ use crate::{math, simd};
 /// of the paper, with a slot of its own for each key beside two bits that lead to it, takes 2.2
 /// bits per key more than this one and still cannot take new keys.
 ///
+/// A dynamic Bloomier filter, into which keys come later, is not here: this table is solved for all
+/// keys at once, and what is known of others has been described, not built.
+/// [`Perfect`](crate::Perfect) lets values change and keys go.
+///
 /// # Bibliography
 ///
 /// - Chazelle, Kilian, Rubinfeld, Tal, *The Bloomier filter: an efficient data structure for

@@ -18,6 +18,7 @@
 )]
 
 mod bits;
+pub(crate) mod block;
 pub(crate) mod ribbon;
 mod table;
 pub(crate) mod tinyset;

@@ -6,7 +6,7 @@ use crate::bits::positions;
 use crate::buf::Buf;
 use crate::config::{Config, Param};
 use crate::error::{BuildError, BuildErrorKind, DecodeError, Full};
-use crate::filter::{Filter, Insert, Kind};
+use crate::filter::{Filter, Insert, Kind, Window};
 use crate::format::{Decoder, Encoder};
 use crate::kinds::Declared;
 use crate::option;
@@ -20,8 +20,7 @@ use crate::{math, simd};
 /// // Has this request been answered lately? The last 10 000 are remembered.
 /// let mut answered: Keyed<AgePartitioned> = Keyed::new(&Config::new(10_000).fpr(0.01))?;
 /// for request in 0..50_000u64 {
-///     let hash = answered.hash(&request);
-///     answered.filter_mut().touch(hash);
+///     answered.touch(&request)?;
 /// }
 /// assert!((40_000..50_000u64).all(|request| answered.contains(&request)));
 /// assert!((0..39_000u64).filter(|request| answered.contains(request)).count() < 600);
@@ -139,26 +138,6 @@ impl AgePartitioned {
     /// The last so many insertions are found.
     pub fn window(&self) -> u64 {
         self.generation.saturating_mul(self.l as u64)
-    }
-
-    /// Whether the key is in the window; from now on it is, with a whole window before it.
-    ///
-    /// Counts as an insertion only where the newest generation does not hold the key, so that a
-    /// key that comes often does not use up the window.
-    pub fn touch(&mut self, hash: u64) -> bool {
-        let places = self.places(hash);
-        let mut cursor = self.cursor(0);
-        let newest = (0..self.k).all(|_| {
-            let set = self.is_set(cursor, &places);
-            cursor = self.older(cursor);
-            set
-        });
-        if newest {
-            return true;
-        }
-        let found = self.contains(hash);
-        self.put(hash);
-        found
     }
 
     fn slices(&self) -> usize {
@@ -318,6 +297,25 @@ impl Insert for AgePartitioned {
             self.put(hash);
         }
         Ok(())
+    }
+}
+
+impl Window for AgePartitioned {
+    /// Never refused.
+    fn touch(&mut self, hash: u64) -> Result<bool, Full> {
+        let places = self.places(hash);
+        let mut cursor = self.cursor(0);
+        let newest = (0..self.k).all(|_| {
+            let set = self.is_set(cursor, &places);
+            cursor = self.older(cursor);
+            set
+        });
+        if newest {
+            return Ok(true);
+        }
+        let found = self.contains(hash);
+        self.put(hash);
+        Ok(found)
     }
 }
 
@@ -553,15 +551,15 @@ mod tests {
     #[test]
     fn a_key_that_is_seen_again_stays_and_costs_a_generation_nothing() {
         let mut filter = window(&Config::new(4000).fpr(0.011).set("k", 9));
-        assert!(!filter.touch(7));
+        assert!(!filter.touch(7).unwrap());
         for i in 0..40_000u64 {
             filter.insert(mix64(i)).unwrap();
             if i % 500 == 0 {
-                assert!(filter.touch(7), "{i}");
+                assert!(filter.touch(7).unwrap(), "{i}");
             }
         }
         let noted = filter.len();
-        (0..100).for_each(|_| assert!(filter.touch(7)));
+        (0..100).for_each(|_| assert!(filter.touch(7).unwrap()));
         assert!(filter.len() <= noted + 1);
     }
 }

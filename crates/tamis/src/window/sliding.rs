@@ -9,11 +9,11 @@ use crate::bits::{low_mask, positions};
 use crate::buf::Buf;
 use crate::config::{Config, Param};
 use crate::error::{BuildError, BuildErrorKind, DecodeError, Full, FullKind};
-use crate::filter::{Filter, Insert, Kind};
+use crate::filter::{Filter, Insert, Kind, Window};
 use crate::format::{Decoder, Encoder};
 use crate::math;
-use crate::option;
 use crate::packed::Packed;
+use crate::window::{MOST_GENERATIONS, MOST_SECONDS, PARAMS, nanos, span};
 
 /// The keys of the last n insertions, or of the last seconds. Insert, forget by age.
 ///
@@ -21,22 +21,29 @@ use crate::packed::Packed;
 ///
 /// ```
 /// use std::time::Duration;
-/// use tamis::{Config, Filter, Keyed, Sliding};
+/// use tamis::{Config, Keyed, Sliding};
 ///
 /// // At most a million visits in ten minutes.
 /// let config = Config::new(1_000_000).fpr(0.01).set("seconds", 600);
 /// let mut visits: Keyed<Sliding> = Keyed::new(&config)?;
 /// visits.insert("203.0.113.7")?;
 ///
-/// // The time since the start, from a clock of your own.
-/// visits.filter_mut().advance(Duration::from_secs(9 * 60));
+/// // The time since any start, from a clock of your own. The first reading is the origin.
+/// let start = Duration::from_secs(1_700_000_000);
+/// visits.advance(start);
+/// visits.advance(start + Duration::from_secs(9 * 60));
 /// assert!(visits.contains("203.0.113.7"));
 ///
 /// // To ask and to note in one step; the key now stays for ten minutes more.
-/// let hash = visits.hash("203.0.113.7");
-/// assert!(visits.filter_mut().touch(hash)?);
+/// assert!(visits.touch("203.0.113.7")?);
 ///
-/// visits.filter_mut().advance(Duration::from_secs(30 * 60));
+/// // A restart: the file holds the clock, too.
+/// let file = visits.to_bytes();
+/// let mut visits: Keyed<Sliding> = Keyed::open(file)?;
+/// assert_eq!(visits.now(), Some(start + Duration::from_secs(9 * 60)));
+/// visits.advance(start + Duration::from_secs(18 * 60));
+/// assert!(visits.contains("203.0.113.7"));
+/// visits.advance(start + Duration::from_secs(30 * 60));
 /// assert!(!visits.contains("203.0.113.7"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -85,8 +92,8 @@ use crate::packed::Packed;
 /// meaning alternates with each generation, so that none need resetting. No insertion clears more
 /// than k + s blocks, s = ⌈(m/64) / (n/G)⌉ for m places: s is 1 while there are no more than 64
 /// places for each key of a generation, which takes rates below 10⁻¹² to exceed where a
-/// generation has hundreds. Only [`advance`](Sliding::advance) and
-/// [`make_room`](Sliding::make_room), which end a generation before it has its share, clear all
+/// generation has hundreds. Only [`advance`](Window::advance) and
+/// [`make_room`](Window::make_room), which end a generation before it has its share, clear all
 /// that is left of it.
 ///
 /// # Cost
@@ -99,13 +106,13 @@ use crate::packed::Packed;
 /// # Windows of time
 ///
 /// With `seconds` a generation ends by the clock, which the caller reads and hands to
-/// [`advance`](Sliding::advance), so that tests and replays own the time; the program `tamis`
+/// [`advance`](Window::advance), so that tests and replays own the time; the program `tamis`
 /// hands it the seconds since 1970. Capacity is then the
 /// most that a window is to hold, and a generation takes its share of it: the insertion after
 /// that is refused ([`Full`]), never taken at the price of the rate or of the window. Keys that
 /// the filter is built from came at one time, so all of them are in one generation, and the share
-/// is as many where it would be fewer. [`make_room`](Sliding::make_room) gives up the oldest
-/// generation instead, and [`covered`](Sliding::covered) says how far back the answers then
+/// is as many where it would be fewer. [`make_room`](Window::make_room) gives up the oldest
+/// generation instead, and [`covered`](Window::covered) says how far back the answers then
 /// reach.
 ///
 /// # Parameters
@@ -163,9 +170,7 @@ const SINCE: usize = 3;
 /// was begun.
 const SLICES: usize = 4;
 
-const MOST_GENERATIONS: u32 = 15;
 const MOST_K: u64 = 64;
-const MOST_SECONDS: u64 = 1 << 32;
 const MOST_PLACES: u64 = 1 << 58;
 
 impl Sliding {
@@ -180,103 +185,6 @@ impl Sliding {
         self.share.saturating_mul(u64::from(self.generations()))
     }
 
-    /// The length of a window of time; `None` where insertions are counted.
-    pub fn window_time(&self) -> Option<Duration> {
-        (self.seconds > 0).then(|| Duration::from_secs(self.seconds))
-    }
-
-    /// Whether the key is in the window; from now on it is, with a whole window before it.
-    ///
-    /// Counts as an insertion only where the newest generation does not hold the key, so that a
-    /// key that comes often does not use up the window.
-    ///
-    /// # Errors
-    ///
-    /// [`Full`] as for an insertion; the key was not noted then.
-    pub fn touch(&mut self, hash: u64) -> Result<bool, Full> {
-        let found = self.slices(hash);
-        if found & self.newest != 0 {
-            return Ok(true);
-        }
-        self.insert(hash)?;
-        Ok(found != 0)
-    }
-
-    /// Tells the filter the time, as the time since a start of the caller's choice; an earlier
-    /// one than before is ignored. A window of insertions has no clock and stays as it is.
-    ///
-    /// Every `window / generations` the oldest generation is forgotten, which clears what
-    /// insertions have not cleared already.
-    pub fn advance(&mut self, now: Duration) {
-        let now = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
-        let clock = self.state[CLOCK];
-        if self.seconds == 0 || now <= clock {
-            return;
-        }
-        let (last, first) = (self.tick(now), self.tick(clock) + 1);
-        for tick in first.max((last + 1).saturating_sub(u64::from(self.fields.width())))..=last {
-            self.begin(self.start_of(tick));
-        }
-        self.state.make_mut()[CLOCK] = now;
-    }
-
-    /// The time that the filter was last told, since the start of the caller's choice: zero before
-    /// the first reading. `None` where insertions are counted.
-    pub fn clock(&self) -> Option<Duration> {
-        self.window_time()?;
-        Some(Duration::from_nanos(self.state[CLOCK]))
-    }
-
-    /// Sets the clock of a filter that has not been told the time yet: what it holds counts as
-    /// inserted now. Later, and in a window of insertions, nothing happens.
-    ///
-    /// For a start that lies long before the filter, such as 1970: [`advance`](Sliding::advance)
-    /// would take the keys that the filter was built from for as old as that.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use tamis::{Config, Keyed, Sliding};
-    ///
-    /// let config = Config::new(1000).set("seconds", 600);
-    /// let mut visits: Keyed<Sliding> = Keyed::build(&config, ["203.0.113.7"])?;
-    /// let now = Duration::from_secs(1_700_000_000);
-    /// visits.filter_mut().set_clock(now);
-    /// visits.filter_mut().advance(now + Duration::from_secs(60));
-    /// assert!(visits.contains("203.0.113.7"));
-    /// # Ok::<(), tamis::BuildError>(())
-    /// ```
-    pub fn set_clock(&mut self, now: Duration) {
-        if self.seconds > 0 && self.state[CLOCK] == 0 {
-            let now = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
-            let newest = SLICES + 2 * self.newest.trailing_zeros() as usize;
-            let state = self.state.make_mut();
-            (state[CLOCK], state[newest + 1]) = (now, now);
-        }
-    }
-
-    /// Makes room where a window of time was [`Full`], by beginning a generation before its time:
-    /// the oldest is forgotten early, and [`covered`](Sliding::covered) is shorter until the
-    /// window has passed. Without need nothing happens.
-    pub fn make_room(&mut self) {
-        if self.is_full() {
-            self.begin(self.state[CLOCK].saturating_add(1));
-        }
-    }
-
-    /// How far back from the clock's last reading answers reach: what was inserted less long ago
-    /// is found. Shorter than the window only after [`make_room`](Sliding::make_room). `None`
-    /// where insertions are counted.
-    pub fn covered(&self) -> Option<Duration> {
-        let window = self.window_time()?;
-        match self.state[SINCE] {
-            0 => Some(window),
-            since => {
-                let held = self.state[CLOCK].saturating_sub(since);
-                Some(window.min(Duration::from_nanos(held)))
-            }
-        }
-    }
-
     /// Number of the generation that a reading falls in, by the clock.
     fn tick(&self, nanos: u64) -> u64 {
         let window = u128::from(self.seconds) * 1_000_000_000;
@@ -287,6 +195,20 @@ impl Sliding {
     fn start_of(&self, tick: u64) -> u64 {
         let window = u128::from(self.seconds) * 1_000_000_000;
         (u128::from(tick) * window).div_ceil(u128::from(self.generations())) as u64
+    }
+
+    /// Takes the first reading of the clock: all that is held counts as inserted now, and what was
+    /// begun or forgotten to make room as begun or forgotten now.
+    fn start(&mut self, now: u64) {
+        let newest = SLICES + 2 * self.newest.trailing_zeros() as usize + 1;
+        let state = self.state.make_mut();
+        (state[CLOCK], state[newest]) = (now, now);
+        let begun = SLICES + 1..state.len();
+        for at in begun.step_by(2).chain([SINCE]) {
+            if state[at] > 0 {
+                state[at] = now;
+            }
+        }
     }
 
     /// Whether only the clock may begin the next generation, and this one has its share.
@@ -433,37 +355,70 @@ impl Insert for Sliding {
     }
 }
 
+impl Window for Sliding {
+    fn touch(&mut self, hash: u64) -> Result<bool, Full> {
+        let found = self.slices(hash);
+        if found & self.newest != 0 {
+            return Ok(true);
+        }
+        self.insert(hash)?;
+        Ok(found != 0)
+    }
+
+    /// Every `window / generations` the oldest generation is forgotten, which clears what
+    /// insertions have not cleared already.
+    fn advance(&mut self, now: Duration) {
+        let (now, clock) = (nanos(now), self.state[CLOCK]);
+        if self.seconds == 0 || now <= clock {
+            return;
+        }
+        if clock == 0 {
+            return self.start(now);
+        }
+        let (last, first) = (self.tick(now), self.tick(clock) + 1);
+        for tick in first.max((last + 1).saturating_sub(u64::from(self.fields.width())))..=last {
+            self.begin(self.start_of(tick));
+        }
+        self.state.make_mut()[CLOCK] = now;
+    }
+
+    fn now(&self) -> Option<Duration> {
+        let clock = self.state[CLOCK];
+        (clock > 0).then(|| Duration::from_nanos(clock))
+    }
+
+    fn window_time(&self) -> Option<Duration> {
+        (self.seconds > 0).then(|| Duration::from_secs(self.seconds))
+    }
+
+    /// Begins a generation before its time.
+    fn make_room(&mut self) {
+        if self.is_full() {
+            self.begin(self.state[CLOCK].saturating_add(1));
+        }
+    }
+
+    fn covered(&self) -> Option<Duration> {
+        let window = self.window_time()?;
+        match self.state[SINCE] {
+            0 => Some(window),
+            since => {
+                let held = self.state[CLOCK].saturating_sub(since);
+                Some(window.min(Duration::from_nanos(held)))
+            }
+        }
+    }
+}
+
 impl Kind for Sliding {
     const ABOUT: &'static str = "seen lately: the last n insertions, or those of the last seconds";
-    const PARAMS: &'static [Param] = &[
-        Param {
-            name: option::GENERATIONS.name,
-            values: "1 to 15",
-            default: "4",
-            about: "parts of the window: with 4, keys leave within a quarter of a window",
-        },
-        Param {
-            name: option::SECONDS.name,
-            values: "1 to 2^32",
-            default: "the last insertions",
-            about: "a window of time, which the caller's clock moves",
-        },
-    ];
+    const PARAMS: &'static [Param] = PARAMS;
 
     fn build(config: &Config, hashes: &mut [u64]) -> Result<Sliding, BuildError> {
         let (keys, fpr) = config.check::<Sliding>(hashes)?;
-        let expected = "a whole number from 1 to 15";
-        let generations = config.param("generations", expected)?.unwrap_or(4);
-        if !(1..=MOST_GENERATIONS).contains(&generations) {
-            return Err(BuildError::parameter("generations", generations, expected));
-        }
-        let expected = "a whole number from 1 to 4294967296";
-        let seconds = config.param("seconds", expected)?;
-        if let Some(seconds) = seconds.filter(|s| !(1..=MOST_SECONDS).contains(s)) {
-            return Err(BuildError::parameter("seconds", seconds, expected));
-        }
+        let (generations, seconds) = span(config)?;
         let mut share = keys.max(1).div_ceil(u64::from(generations));
-        if seconds.is_some() {
+        if seconds > 0 {
             // All come at the clock's first reading, and only the newest generation stays for a
             // whole window.
             share = share.max(hashes.len() as u64);
@@ -483,7 +438,7 @@ impl Kind for Sliding {
             k,
             share,
             step: (places / 64).div_ceil(share),
-            seconds: seconds.unwrap_or(0),
+            seconds,
             newest: 1,
         };
         filter.insert_batch(hashes)?;
@@ -531,7 +486,7 @@ impl Kind for Sliding {
 impl Sliding {
     /// Refuses a state that no sequence of operations leads to, as far as later operations rely
     /// on it.
-    fn check(&self, len: u64) -> Result<(), DecodeError> {
+    pub(super) fn check(&self, len: u64) -> Result<(), DecodeError> {
         let (ring, turn, blocks) = (self.state[RING], self.state[TURN], self.blocks());
         let width = u64::from(self.fields.width());
         let wrong =
@@ -581,28 +536,14 @@ impl Sliding {
 mod tests {
     use super::*;
     use crate::bits::mix64;
-
-    const SECOND: Duration = Duration::from_secs(1);
-
-    fn window(config: &Config) -> Sliding {
-        Sliding::build(config, &mut []).unwrap()
-    }
-
-    #[track_caller]
-    fn assert_rate(hits: u64, queries: u64, rate: f64, what: &str) {
-        let (low, high) = math::binomial_interval(queries, rate, 1e-9);
-        assert!(
-            (low..=high).contains(&hits),
-            "{what}: {hits}, {low} to {high} are in order"
-        );
-    }
+    use crate::window::tests::{SECOND, assert_rate, window};
 
     #[test]
     fn sizes_are_those_of_the_formula() {
         // Bits per key of the window, with 1/64 of a bit for each field.
         for (generations, bits) in [(1, 22.05), (2, 17.80), (4, 16.16), (8, 15.92)] {
             let config = Config::new(1_000_000).set("generations", generations);
-            let filter = window(&config);
+            let filter: Sliding = window(&config);
             let got = filter.size_in_bytes() as f64 * 8.0 / 1e6;
             let flags = filter.blocks() as f64 / 1e6;
             assert!(
@@ -611,48 +552,16 @@ mod tests {
             );
             assert_eq!(filter.generations(), generations);
         }
-        let bits = window(&Config::new(1_000_000)).size_in_bytes() as f64 * 8.0 / 1e6;
+        let filter: Sliding = window(&Config::new(1_000_000));
+        let bits = filter.size_in_bytes() as f64 * 8.0 / 1e6;
         assert!((bits - 16.2).abs() < 0.05, "{bits}");
-    }
-
-    #[test]
-    fn a_stream_of_ten_windows_is_remembered_for_one_and_forgotten_after_the_slack() {
-        for (n, generations) in [(20_000u64, 4u32), (5000, 1), (6000, 8), (1001, 15)] {
-            let mut filter = window(&Config::new(n).set("generations", generations));
-            let slack = filter.share;
-            let (mut queries, mut expected) = ([0u64; 2], [0.0; 2]);
-            let mut hits = [0u64; 2];
-            for i in 0..10 * n {
-                filter.insert(mix64(i)).unwrap();
-                // The whole window at uneven moments, its last key each time.
-                let last = (i + 1).saturating_sub(n);
-                assert!(filter.contains(mix64(last)) && filter.contains(mix64(i)));
-                if i % (n / 3 + 7) == 0 {
-                    assert!((last..=i).all(|j| filter.contains(mix64(j))), "{n}: at {i}");
-                    let rate = filter.fpr();
-                    let expired = 0..(i + 1).saturating_sub(n + slack);
-                    let absent = (1 << 40)..(1 << 40) + 20_000;
-                    for (kind, range) in [expired, absent].into_iter().enumerate() {
-                        let asked = range.end - range.start;
-                        hits[kind] += range.filter(|&j| filter.contains(mix64(j))).count() as u64;
-                        queries[kind] += asked;
-                        expected[kind] += rate * asked as f64;
-                    }
-                }
-            }
-            for kind in 0..2 {
-                let rate = expected[kind] / queries[kind] as f64;
-                assert!(rate <= 0.01, "{n}: {rate}");
-                assert_rate(hits[kind], queries[kind], rate, ["expired", "absent"][kind]);
-            }
-        }
     }
 
     #[test]
     fn a_generation_is_gone_at_once_though_its_bits_are_cleared_later() {
         // One insertion after five generations: the first is replaced, and nearly all its bits
         // are still there.
-        let mut filter = window(&Config::new(40_000));
+        let mut filter: Sliding = window(&Config::new(40_000));
         (0..50_001).for_each(|i| filter.insert(mix64(i)).unwrap());
         assert_eq!((filter.state[TURN], filter.len()), (1, 40_001));
         let stale = (0..filter.blocks()).filter(|&block| !filter.is_swept(block));
@@ -674,7 +583,7 @@ mod tests {
             (1000, 1.5e-13, 2),
             (100, 1e-15, 2),
         ] {
-            let mut filter = window(&Config::new(n).fpr(fpr));
+            let mut filter: Sliding = window(&Config::new(n).fpr(fpr));
             assert_eq!(filter.step, step, "{fpr}");
             let mut before = filter.swept.to_vec();
             let mut most = 0;
@@ -697,7 +606,7 @@ mod tests {
 
     #[test]
     fn the_rate_is_right_where_slices_hold_the_same_keys() {
-        let mut filter = window(&Config::new(4000).fpr(0.1));
+        let mut filter: Sliding = window(&Config::new(4000).fpr(0.1));
         for i in 0..20_000u64 {
             filter.insert(mix64(i % 700)).unwrap();
         }
@@ -709,56 +618,9 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_is_seen_again_stays_and_costs_a_generation_nothing() {
-        let mut filter = window(&Config::new(4000));
-        assert!(!filter.touch(7).unwrap());
-        for i in 0..40_000u64 {
-            filter.insert(mix64(i)).unwrap();
-            if i % 500 == 0 {
-                assert!(filter.touch(7).unwrap(), "{i}");
-            }
-        }
-        // Once in each generation, beside its thousand.
-        let noted = filter.len();
-        (0..100).for_each(|_| assert!(filter.touch(7).unwrap()));
-        assert!(filter.len() <= noted + 1);
-    }
-
-    #[test]
-    fn a_window_of_time_keeps_its_keys_for_its_time() {
-        let mut filter = window(&Config::new(6000).set("seconds", 60));
-        for second in 0..600u32 {
-            filter.advance(second * SECOND);
-            for i in 0..100 {
-                filter.insert(mix64(u64::from(second) << 32 | i)).unwrap();
-            }
-            let all = |s: u32| {
-                (0..100)
-                    .filter(|i| filter.contains(mix64(u64::from(s) << 32 | i)))
-                    .count()
-            };
-            assert!(
-                (second.saturating_sub(60)..=second).all(|s| all(s) == 100),
-                "{second}"
-            );
-            // Gone after a generation more, 15 seconds.
-            let stray: usize = (0..second.saturating_sub(75)).map(all).sum();
-            let asked = u64::from(second.saturating_sub(75)) * 100;
-            let (_, high) = math::binomial_interval(asked, 0.01, 1e-9);
-            assert!(stray as u64 <= high, "{second}: {stray} of {asked}");
-            assert_eq!(filter.covered(), Some(60 * SECOND));
-        }
-        filter.advance(Duration::ZERO);
-        assert!(!filter.is_empty(), "a clock that runs backwards is ignored");
-        filter.advance(10_000 * SECOND);
-        assert!(filter.is_empty() && filter.fpr() == 0.0);
-        filter.advance(Duration::MAX);
-        assert_eq!(filter.covered(), Some(60 * SECOND));
-    }
-
-    #[test]
     fn more_than_a_generations_share_is_refused_or_shortens_the_window_and_says_so() {
-        let mut filter = window(&Config::new(400).set("seconds", 40));
+        let mut filter: Sliding = window(&Config::new(400).set("seconds", 40));
+        filter.advance(Duration::ZERO);
         let mut number = 0;
         let mut fill = |filter: &mut Sliding| {
             while filter.insert(mix64(number)).is_ok() {
@@ -776,7 +638,7 @@ mod tests {
         filter.advance(5 * SECOND);
         assert!(filter.insert(0).is_err(), "a generation is ten seconds");
         filter.make_room();
-        assert_eq!(filter.covered(), Some(5 * SECOND - Duration::from_nanos(1)));
+        assert_eq!(filter.covered(), Some(5 * SECOND - Duration::from_nanos(2)));
         assert!((100..500).all(|i| filter.contains(mix64(i))));
         for second in [10, 20, 30, 40] {
             filter.advance(second * SECOND);
@@ -788,49 +650,8 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_a_window_of_time_is_built_from_stay_for_all_of_it() {
-        for (capacity, keys, share) in
-            [(400, 400, 400), (400, 90, 100), (0, 7, 7), (2000, 400, 500)]
-        {
-            let mut hashes: Vec<u64> = (0..keys).map(mix64).collect();
-            let config = Config::new(capacity).set("seconds", 40);
-            let mut filter = Sliding::build(&config, &mut hashes).unwrap();
-            assert_eq!((filter.share, filter.len()), (share, keys));
-            for second in 0..=40 {
-                filter.advance(second * SECOND);
-                assert!(hashes.iter().all(|&hash| filter.contains(hash)), "{second}");
-                assert_eq!(filter.covered(), Some(40 * SECOND));
-                assert!(filter.fpr() <= 0.01);
-            }
-            filter.advance(50 * SECOND);
-            assert!(filter.is_empty() && filter.covered() == Some(40 * SECOND));
-        }
-    }
-
-    #[test]
-    fn a_clock_that_starts_late_makes_no_key_older() {
-        let start = 1_700_000_003 * SECOND;
-        let config = Config::new(400).set("seconds", 40);
-        let mut filter = Sliding::build(&config, &mut [1, 2, 3]).unwrap();
-        assert_eq!(filter.clock(), Some(Duration::ZERO));
-        filter.set_clock(start);
-        assert_eq!((filter.clock(), filter.len()), (Some(start), 3));
-        filter.set_clock(start + 1000 * SECOND);
-        assert_eq!(filter.clock(), Some(start), "it is set once");
-        filter.advance(start + 40 * SECOND);
-        assert!([1, 2, 3].iter().all(|&hash| filter.contains(hash)));
-        assert_eq!(filter.covered(), Some(40 * SECOND));
-        filter.advance(start + 50 * SECOND);
-        assert!(filter.is_empty());
-
-        let mut counted = window(&Config::new(400));
-        counted.set_clock(start);
-        assert_eq!((counted.clock(), counted.state[CLOCK]), (None, 0));
-    }
-
-    #[test]
     fn a_full_generation_says_what_may_be_done() {
-        let mut filter = window(&Config::new(4).set("seconds", 40));
+        let mut filter: Sliding = window(&Config::new(4).set("seconds", 40));
         filter.insert(1).unwrap();
         let full = filter.insert(2).unwrap_err();
         assert_eq!((full.kind(), full.keys()), (FullKind::Generation(1), 1));

@@ -182,6 +182,12 @@ pub(crate) fn random_steps(info: &'static KindInfo) {
 fn walk(info: &KindInfo, config: &Config, seed: u64, steps: u64) -> bool {
     let capacity = config.capacity;
     let universe = 2 * capacity;
+    // A window that has not passed forgets nothing.
+    let config = &if info.can.window {
+        config.clone().capacity(steps)
+    } else {
+        config.clone()
+    };
     let mut rng = Rng(seed << 32);
     let mut filter = must(info, config, &[]).filter().clone();
     // Copies by hash, and every copy in a list so that one can be drawn.
@@ -464,11 +470,15 @@ pub(crate) fn mismatched_parameters(info: &'static KindInfo) {
                 panic!("{a} and {b}: {error}");
             };
             assert!(x != y && error.to_string().contains(name), "{error}");
-            let find =
-                |shape: &[(&str, ParamValue)]| shape.iter().find(|p| p.0 == name).map(|p| p.1);
+            // A parameter that a shape leaves out is 0.
+            let find = |shape: &[(&str, ParamValue)]| {
+                let found = shape.iter().find(|p| p.0 == name);
+                found.map_or(ParamValue::from(0u64), |p| p.1)
+            };
+            assert!(shape_a.iter().chain(&shape_b).any(|p| p.0 == name));
             assert_eq!(
                 (find(&shape_a), find(&shape_b)),
-                (Some(x), Some(y)),
+                (x, y),
                 "{a}, {b}: {error}"
             );
             assert!(union.to_bytes() == ours.to_bytes(), "{a} and {b}: changed");

@@ -159,3 +159,43 @@ pub(crate) fn values(info: &'static KindInfo) {
         }
     }
 }
+
+/// Structures that the sources of this library describe.
+const STRUCTURES: usize = 43;
+
+/// docs/SOURCES.md has a row for each structure of the sources, in order, which says what of the
+/// claim holds, and leads to files that are there and speak of it.
+pub(crate) fn sources() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let page = std::fs::read_to_string(docs.join("SOURCES.md")).unwrap();
+    let rows: Vec<&str> = page
+        .lines()
+        .filter(|line| line.starts_with('|'))
+        .skip(2)
+        .collect();
+    assert_eq!(rows.len(), STRUCTURES);
+    for (i, row) in rows.iter().enumerate() {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        let [number, structure, text, here, holds] = cells[..] else {
+            panic!("five cells: {row}");
+        };
+        assert_eq!(number, (i + 1).to_string(), "{row}");
+        assert!(![structure, text, here, holds].contains(&""), "{row}");
+        let mut links = here.split('[').skip(1).peekable();
+        assert!(links.peek().is_some(), "no file: {row}");
+        for link in links {
+            let (name, rest) = link
+                .split_once("](")
+                .unwrap_or_else(|| panic!("a link: {row}"));
+            let file = docs.join(rest.split(')').next().unwrap_or(rest));
+            let found = std::fs::read_to_string(&file);
+            let found = found.unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+            let name = name.trim_matches('`');
+            assert!(
+                found.contains(name),
+                "{} does not speak of {name}",
+                file.display()
+            );
+        }
+    }
+}

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use tamis::testing::repair_checksums;
-use tamis::{AnyFilter, Bloomier, Config, Filter, Hashing, Keyed, KindInfo, Open};
+use tamis::{AnyFilter, Bloomier, Config, Family, Filter, Hashing, Keyed, KindInfo, Open};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::members::map;
@@ -304,6 +304,31 @@ pub(crate) fn golden_variants() {
         ("secret", "bloom:capacity=400,fpr=0.01", secret),
         ("withheld", "bloom:capacity=400,fpr=0.01", secret.withheld()),
         (
+            "multiply-shift",
+            "multiset:capacity=400,fpr=0.01",
+            Hashing::universal(Family::MultiplyShift, 7),
+        ),
+        (
+            "multiply-add-shift",
+            "multiset:capacity=400,fpr=0.01",
+            Hashing::universal(Family::MultiplyAddShift, 7),
+        ),
+        (
+            "prime-field",
+            "multiset:capacity=400,fpr=0.01",
+            Hashing::universal(Family::PrimeField, 7),
+        ),
+        (
+            "tabulation",
+            "multiset:capacity=400,fpr=0.01",
+            Hashing::universal(Family::Tabulation, 7),
+        ),
+        (
+            "four-wise",
+            "multiset:capacity=400,fpr=0.01",
+            Hashing::universal(Family::FourWise, 7),
+        ),
+        (
             "blocks",
             "bloom:capacity=60000,fpr=0.01",
             Hashing::default(),
@@ -336,6 +361,16 @@ pub(crate) fn golden_variants() {
         (
             "gathered",
             "scalable:capacity=400,fpr=0.01,slice=bloom_g",
+            Hashing::default(),
+        ),
+        (
+            "semi-sorted",
+            "cuckoo:capacity=400,fpr=0.01,semi_sort=1",
+            Hashing::default(),
+        ),
+        (
+            "words",
+            "quotient_vector:capacity=400,fpr=0.001",
             Hashing::default(),
         ),
         (
@@ -382,6 +417,18 @@ pub(crate) fn golden_grown() {
     let mut filter = holding(0..300);
     filter.merge(&holding(300..400)).unwrap();
     compare("variant-grown", &config, 400, &filter);
+}
+
+/// A filter that has grown and that keys have left: void keys, and fingerprints of several lengths.
+pub(crate) fn golden_expanded() {
+    let config: Config = "aleph:capacity=30,fpr=0.3".parse().unwrap();
+    let mut filter: Any = Keyed::new(&config).unwrap();
+    insert_each(&mut filter, (0..450).map(|i| format!("present-{i}")));
+    for i in 400..450 {
+        let hash = filter.hash(&format!("present-{i}"));
+        assert!(filter.filter_mut().as_remove().unwrap().remove(hash));
+    }
+    compare("variant-expanded", &config, 400, &filter);
 }
 
 /// A filter that has grown: three sealed runs, and a part that takes insertions.

@@ -9,7 +9,7 @@ use tamis::testing::size_of_box;
 use tamis::{AnyFilter, BuildErrorKind, Config, Filter, KINDS, Keyed, KindInfo};
 
 use crate::support::counting::live;
-use crate::support::{config, hash, hashes, hits, made, must};
+use crate::support::{choose, chosen, config, hash, hashes, hits, made, must};
 
 type Work = fn(&KindInfo);
 
@@ -25,14 +25,22 @@ pub(crate) fn is_child() -> bool {
     let Ok(work) = std::env::var(CHILD) else {
         return false;
     };
-    let (law, kind) = work.split_once(' ').expect("a law and a kind");
+    let mut words = work.split(' ');
+    let mut word = || words.next().expect("a law, a kind and a choice");
+    let (law, kind, chosen) = (word(), word(), word());
     let (_, law) = ALONE.iter().find(|(name, _)| *name == law).expect("a law");
-    law(tamis::kind(kind).expect("a kind"));
+    let kind = tamis::kind(kind).expect("a kind");
+    choose(kind.params.iter().find_map(|param| {
+        let value = chosen.strip_prefix(param.name)?.strip_prefix('=')?;
+        Some((param.name, value.parse().expect("a number")))
+    }));
+    law(kind);
     true
 }
 
 fn alone(law: &str, info: &KindInfo) {
-    let work = format!("{law} {}", info.name);
+    let chosen = chosen().map(|(param, value)| format!("{param}={value}"));
+    let work = format!("{law} {} {}", info.name, chosen.unwrap_or_default());
     let child = limited().env(CHILD, work).output().unwrap();
     let errors = String::from_utf8_lossy(&child.stderr);
     assert!(child.status.success(), "{}\n{errors}", child.status);

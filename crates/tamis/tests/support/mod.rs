@@ -7,6 +7,8 @@
 
 pub mod counting;
 
+use std::cell::Cell;
+
 use tamis::{AnyFilter, BuildError, BuildErrorKind, Config, Filter, Hashing, Keyed, KindInfo};
 
 /// Hash number `i` of a stream. No hash is in two streams, so absent keys are absent for certain:
@@ -57,10 +59,36 @@ pub fn must(info: &KindInfo, config: &Config, hashes: &[u64]) -> Keyed<AnyFilter
         .unwrap_or_else(|e| panic!("{config} of {} hashes: {e}", hashes.len()))
 }
 
+/// A parameter of a kind and a value for it.
+pub type Choice = (&'static str, u64);
+
+thread_local! {
+    static CHOICE: Cell<Option<Choice>> = const { Cell::new(None) };
+}
+
+/// Has [`asked`] choose, on this thread, for laws that are tried with a parameter.
+pub fn choose(choice: Option<Choice>) {
+    CHOICE.set(choice);
+}
+
+/// What was chosen on this thread.
+pub fn chosen() -> Option<Choice> {
+    CHOICE.get()
+}
+
+/// The configuration for so many keys, with the parameter that the law is tried with.
+pub fn asked(n: u64) -> Config {
+    let config = Config::new(n);
+    match chosen() {
+        Some((name, value)) => config.set(name, value),
+        None => config,
+    }
+}
+
 /// Whether the kind offers this rate for so many keys. Any other error than "not so low" is a
 /// failure.
 pub fn reaches(info: &KindInfo, n: u64, fpr: f64) -> bool {
-    match info.build(&Config::new(n).fpr(fpr), &mut []) {
+    match info.build(&asked(n).fpr(fpr), &mut []) {
         Ok(_) => true,
         Err(e) if matches!(e.kind(), BuildErrorKind::Unreachable { .. }) => false,
         Err(e) => panic!("{} at {fpr} for {n} keys: {e}", info.name),
@@ -73,7 +101,7 @@ pub fn config(info: &KindInfo, n: u64) -> Config {
         .into_iter()
         .find(|&fpr| reaches(info, n, fpr))
         .unwrap_or_else(|| panic!("{} offers no rate", info.name));
-    Config::new(n).fpr(fpr)
+    asked(n).fpr(fpr)
 }
 
 /// The parts of a filter that its file holds, compared as one.
