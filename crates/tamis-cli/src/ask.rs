@@ -1,13 +1,13 @@
 //! Asking a filter for a number of each key: what `count` and `get` share.
 
+use crate::ExitCode;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use tamis::{AnyFilter, Keyed, Unsupported};
 
 use crate::failure::Failure;
-use crate::input::{Files, InputArgs, Purpose, Source, content};
+use crate::input::{AskedArgs, Files, Purpose, Source, content, in_json};
 use crate::secret::SecretArgs;
 use crate::{clock, output};
 
@@ -24,12 +24,16 @@ pub(crate) struct AskArgs {
     #[command(flatten)]
     secret: SecretArgs,
 
+    /// Say nothing of how keys are read
+    #[arg(short, long)]
+    quiet: bool,
+
     /// Print JSON
     #[arg(long)]
     json: bool,
 
     #[command(flatten)]
-    input: InputArgs,
+    input: AskedArgs,
 }
 
 /// The numbers of some hashes; `None` where the filter knows none.
@@ -50,10 +54,6 @@ pub(crate) struct Question {
 impl Question {
     /// Prints each record that has a number, and the number after a tab.
     pub(crate) fn run(&self, args: &AskArgs) -> Result<ExitCode, Failure> {
-        if args.input.many_keys() {
-            let why = "a sequence has many keys; write a k-mer in each line";
-            return Err(Failure::usage("--kmer", why));
-        }
         let files = Files::new(&args.keys)?;
         let source = Source::open(Some(&args.filter))?;
         if source.is_stdin() && files.have_stdin() {
@@ -65,12 +65,15 @@ impl Question {
         // Refused before any key is read.
         (self.ask)(&filter, &[]).map_err(|e| Failure::usage(&name, e))?;
 
+        let form = filter.key_form();
+        let input = args.input.of(&name, form, args.quiet || args.json)?;
+        let input = input.of_single_kmers();
         let purpose = Purpose::lookup(*filter.hashing());
-        let end = args.input.end();
+        let end = input.end();
         let mut out = output::Records::new(!args.json, end);
         let (mut keys, mut held, mut list) = (0u64, 0u64, Vec::new());
         for number in 0..files.number() {
-            let mut reader = args.input.read(files.open(number)?, purpose)?;
+            let mut reader = input.read(files.open(number)?, purpose)?;
             while let Some(batch) = reader.next_batch()? {
                 clock::advance(&mut filter)?;
                 let numbers = (self.ask)(&filter, batch.hashes);
@@ -102,6 +105,7 @@ impl Question {
                 "file": name,
                 "kind": filter.kind().name,
                 "fpr": filter.fpr(),
+                "key_form": in_json(input.form()),
                 "keys": keys,
                 "held": held,
                 "records": list,

@@ -1,15 +1,15 @@
 //! Changing a filter file: read, changed in memory, verified, and replaced.
 
-use std::fs::{self, File};
-use std::io;
+use std::fs;
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
-use tamis::{AnyFilter, Encoded, Keyed};
+use tamis::{AnyFilter, Encoded, Keyed, Place};
 
 use crate::failure::Failure;
-use crate::input::{InputArgs, Source};
-use crate::interrupt;
+use crate::input::{AskedArgs, InputArgs, Source};
 use crate::secret::SecretArgs;
+use crate::{interrupt, target};
 
 /// What `add` and `remove` are given.
 #[derive(clap::Args)]
@@ -28,26 +28,35 @@ pub(crate) struct ChangeArgs {
     #[arg(long)]
     pub(crate) verbose: bool,
 
+    /// Say nothing of how keys are read, nor what was done
+    #[arg(short, long, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+
     /// Tell what was done as JSON on standard output
     #[arg(long)]
     pub(crate) json: bool,
 
     #[command(flatten)]
-    pub(crate) input: InputArgs,
+    pub(crate) input: AskedArgs,
+}
+
+impl ChangeArgs {
+    /// Whether what was done is told.
+    pub(crate) fn talks(&self) -> bool {
+        self.verbose || (!self.quiet && io::stderr().is_terminal())
+    }
 }
 
 /// A filter file that no other `tamis` changes meanwhile.
-pub(crate) struct Place {
-    path: PathBuf,
+pub(crate) struct Change {
+    place: Place,
     /// What to call it in messages.
     pub(crate) name: String,
-    /// Locked until it is closed.
-    _file: File,
 }
 
-impl Place {
+impl Change {
     /// Waits for whoever is changing the file, and opens the filter in it.
-    pub(crate) fn open(args: &ChangeArgs) -> Result<(Place, Keyed<AnyFilter>), Failure> {
+    pub(crate) fn open(args: &ChangeArgs) -> Result<(Change, Keyed<AnyFilter>), Failure> {
         let path = args.filter.as_path();
         if path == Path::new("-") {
             let why = "a filter is changed in its file; give the file's name";
@@ -59,47 +68,28 @@ impl Place {
         if !meta.is_file() {
             return Err(Failure::io(&name, "not a regular file"));
         }
-        let file = lock(path).map_err(|e| Failure::io(&name, e))?;
+        let place = target::lock(path)?;
         let mut source = Source::open(Some(path))?;
         if source.is_compressed()? {
             let why = "the filter is compressed; decompress it before you change it";
             return Err(Failure::usage(&name, why));
         }
         let filter = source.filter(secret.as_ref())?;
-        let place = Place {
-            path: path.to_path_buf(),
-            name,
-            _file: file,
-        };
-        Ok((place, filter))
+        Ok((Change { place, name }, filter))
+    }
+
+    /// How the keys are read that the filter is changed by.
+    pub(crate) fn input(
+        &self,
+        args: &ChangeArgs,
+        filter: &Keyed<AnyFilter>,
+    ) -> Result<InputArgs, Failure> {
+        let quiet = args.quiet || args.json;
+        args.input.of(&self.name, filter.key_form(), quiet)
     }
 
     /// Puts a filter in the place of the old one.
     pub(crate) fn replace(&self, filter: &Encoded<AnyFilter>) -> Result<(), Failure> {
-        interrupt::save(filter, &self.path).map_err(|e| Failure::io(&self.name, e))
+        interrupt::save(filter, &self.place).map_err(|e| Failure::io(&self.name, e))
     }
-}
-
-/// Locks the file that has this name, which another may have replaced while we waited.
-fn lock(path: &Path) -> io::Result<File> {
-    loop {
-        let file = File::open(path)?;
-        // Where a file system knows no locks, nobody waits.
-        let _ = file.lock();
-        if is_at(&file, path)? {
-            return Ok(file);
-        }
-    }
-}
-
-#[cfg(unix)]
-fn is_at(file: &File, path: &Path) -> io::Result<bool> {
-    use std::os::unix::fs::MetadataExt;
-    let (ours, there) = (file.metadata()?, fs::metadata(path)?);
-    Ok((ours.dev(), ours.ino()) == (there.dev(), there.ino()))
-}
-
-#[cfg(not(unix))]
-fn is_at(_: &File, path: &Path) -> io::Result<bool> {
-    fs::metadata(path).map(|_| true)
 }

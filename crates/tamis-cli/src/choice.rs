@@ -1,7 +1,10 @@
 //! Making a filter from hashes, of the kind asked for or of one that suits.
 
 use std::str::FromStr;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 
+use tamis::advise;
 use tamis::{AnyFilter, BuildError, BuildErrorKind, Config, Hashing, Keyed, Spill, Spilled};
 
 use crate::failure::Failure;
@@ -13,18 +16,9 @@ const FUSE: [(&str, i32); 3] = [
     ("binary_fuse16", 16),
     ("binary_fuse32", 32),
 ];
-/// Bits per key of a binary fuse filter, by bits of its width.
-const FUSE_BITS: f64 = 1.125;
-/// How many times the space that any filter needs is well spent on speed. A binary fuse filter is
-/// built and looked up about twice as fast as a `ribbon_bumped`, which takes 1.02 times that
-/// space.
-const MOST_SPACE: f64 = 1.4;
-/// The rates at which a `split_block` is well spent on speed: 2⁻¹² to ⅛. At lower ones a `cuckoo`
-/// is smaller by a fifth and more, and at higher ones a `bloom`.
-const SPLIT_BLOCK: std::ops::RangeInclusive<f64> = 1.0 / 4096.0..=0.125;
 
 /// For a set whose size nobody knows.
-pub(crate) const ENDLESS: &str = "scalable";
+pub(crate) const ENDLESS: &str = "aleph";
 /// For the last keys of a stream.
 pub(crate) const WINDOWED: &str = "sliding";
 /// For so many keys and some more: it never refuses one.
@@ -57,19 +51,24 @@ impl KindArg {
     /// The configuration, with the options beside --kind. What is given in both ways is refused:
     /// neither is the word that counts.
     pub(crate) fn with(&self, fpr: Option<f64>, capacity: Option<u64>) -> Result<Config, Failure> {
-        let twice = |what| Failure::usage(what, "given by --kind, too; leave one of the two out");
+        let twice = |option: String, param: String| {
+            let why = format!("--kind has {param}, too; leave one of the two out");
+            Failure::usage(option, why)
+        };
         let mut config = self.config.clone();
         if let Some(fpr) = fpr {
-            config = config.fpr(fpr);
             if self.names_fpr {
-                return Err(twice("--fpr"));
+                let named = format!("fpr={}", config.fpr);
+                return Err(twice(format!("--fpr {fpr}"), named));
             }
+            config = config.fpr(fpr);
         }
         if let Some(capacity) = capacity {
-            config = config.capacity(capacity);
             if self.names_capacity {
-                return Err(twice("--capacity"));
+                let named = format!("capacity={}", config.capacity);
+                return Err(twice(format!("--capacity {capacity}"), named));
             }
+            config = config.capacity(capacity);
         }
         Ok(config)
     }
@@ -95,61 +94,30 @@ fn does_not_depend_on_keys(kind: &BuildErrorKind) -> bool {
 }
 
 /// A kind, and why it was chosen.
-pub(crate) struct Chosen {
-    pub(crate) kind: &'static str,
-    pub(crate) why: &'static str,
+#[derive(Clone, Copy, Debug)]
+pub struct Chosen {
+    /// Its name.
+    pub kind: &'static str,
+    /// The reason, in words.
+    pub why: &'static str,
 }
 
-/// The kind that suits where none is named, for so many keys. Room for more is taken as a wish to
-/// insert them later, so the kind is then one that can.
-pub(crate) fn default_kind(config: &Config, keys: u64) -> Chosen {
-    let chosen = match config.capacity > keys {
-        true => growing(config.fpr),
-        false => complete(config.fpr),
+/// The kind that suits where none is named, for so many keys: the [usual](advise::usual()) one,
+/// which `tamis advise` puts first, or one that has the rate where that has not. Room for more is
+/// taken as a wish to insert them later, so the kind is then one that can.
+pub fn default_kind(config: &Config, keys: u64) -> Chosen {
+    let usual = advise::usual(config.fpr, config.capacity <= keys);
+    let chosen = Chosen {
+        kind: usual.kind,
+        why: usual.why,
     };
     match check(&config.clone().kind(chosen.kind)) {
         Err(e) if matches!(e.kind(), BuildErrorKind::Unreachable { .. }) => Chosen {
             kind: CAPPED,
-            why: "it reaches any rate that a 64-bit hash can promise; `tamis advise` tells others",
+            why: "it reaches any rate that a 64-bit hash can promise",
         },
         _ => chosen,
     }
-}
-
-/// For a set that is complete.
-fn complete(fpr: f64) -> Chosen {
-    let least = tamis::math::lower_bound_bits_per_key(fpr);
-    match fuse(fpr) {
-        Some((kind, width)) if FUSE_BITS * f64::from(width) <= MOST_SPACE * least => Chosen {
-            kind,
-            why: "all keys are there, and it is fast in at most 1.4 times the least space; `tamis advise --static` tells others",
-        },
-        _ => Chosen {
-            kind: "ribbon_bumped",
-            why: "all keys are there, and it takes little more than the least space; `tamis advise --static` tells others",
-        },
-    }
-}
-
-/// For keys that come over time.
-fn growing(fpr: f64) -> Chosen {
-    let (kind, why) = if SPLIT_BLOCK.contains(&fpr) {
-        (
-            "split_block",
-            "there is room for more keys, and it is fast; `tamis advise` tells others",
-        )
-    } else if fpr < *SPLIT_BLOCK.start() {
-        (
-            "cuckoo",
-            "there is room for more keys, and it is small at so low a rate; `tamis advise` tells others",
-        )
-    } else {
-        (
-            CAPPED,
-            "there is room for more keys, and it is small at so high a rate; `tamis advise` tells others",
-        )
-    };
-    Chosen { kind, why }
 }
 
 /// The narrowest binary fuse filter that has the rate, and its width.
@@ -176,7 +144,7 @@ pub(crate) fn default_kind_for_a_stream(config: &Config) -> Chosen {
         Ok(kind) if !counts_copies(kind.can) => chosen,
         _ => Chosen {
             kind: CAPPED,
-            why: "a key that comes again takes no room in it; `tamis advise` tells others",
+            why: "a key that comes again takes no room in it",
         },
     }
 }
@@ -206,9 +174,14 @@ pub(crate) fn is_endless(name: &str) -> bool {
     tamis::kind(name).is_ok_and(|kind| kind.can.grow)
 }
 
+/// Whether a kind counts every copy of a key, however many there are.
+pub(crate) fn counts_all(name: &str) -> bool {
+    tamis::kind(name).is_ok_and(|kind| kind.copies == u64::MAX)
+}
+
 /// How many threads to use: so many, or as many as the machine has.
 pub(crate) fn threads(asked: Option<usize>) -> usize {
-    asked.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+    asked.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from))
 }
 
 /// Below this, a thread costs more than it saves.
@@ -235,22 +208,42 @@ fn sort(hashes: &mut [u64], bit: u32, threads: usize) {
         hashes.swap(low, high - 1);
     }
     let (lows, highs) = hashes.split_at_mut(low);
-    std::thread::scope(|scope| {
-        scope.spawn(|| sort(lows, bit - 1, threads / 2));
+    let lows = Mutex::new(Some(lows));
+    let sort_lows = || {
+        let lows = lows.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(lows) = lows {
+            sort(lows, bit - 1, threads / 2);
+        }
+    };
+    thread::scope(|scope| {
+        let _ = thread::Builder::new().spawn_scoped(scope, sort_lows);
         sort(highs, bit - 1, threads - threads / 2);
+        // Where the system gives no more threads, this one sorts both.
+        sort_lows();
     });
 }
 
 /// Builds a filter that holds the hashes, each once; they are sorted, and repeats dropped. So the
-/// same set makes the same file whatever the order of its keys, and repeated keys take no room.
+/// same set makes the same file whatever the order of its keys, and repeated keys take no room. A
+/// kind that counts without a limit is given them all.
 ///
 /// Room is made for the configuration's capacity if that is more.
-pub(crate) fn build(
+///
+/// # Errors
+///
+/// [`BuildError`] when the configuration is not possible.
+pub fn build(
     config: &Config,
     hashing: Hashing,
     hashes: &mut Vec<u64>,
 ) -> Result<Keyed<AnyFilter>, BuildError> {
     sort(hashes, 63, config.threads);
+    if let Some(name) = &config.kind
+        && counts_all(name)
+    {
+        let filter = tamis::kind(name)?.build(config, hashes)?;
+        return Keyed::from_filter(filter, hashing, config);
+    }
     hashes.dedup();
     let keys = hashes.len() as u64;
     let name = config.kind.as_deref();
@@ -263,7 +256,6 @@ pub(crate) fn build(
 #[cfg(test)]
 mod tests {
     use tamis::Filter;
-    use tamis::advise::{Needs, advise};
 
     use super::*;
 
@@ -308,26 +300,6 @@ mod tests {
             let streamed = if kind == "cuckoo" { "bloom" } else { kind };
             let config = Config::new(4).fpr(fpr);
             assert_eq!(default_kind_for_a_stream(&config).kind, streamed, "{fpr}");
-        }
-    }
-
-    /// Few keys make the overheads of static kinds large, so that the rule does worse here than
-    /// with many: of 10⁵ keys it is within 5 %.
-    #[test]
-    fn the_rule_is_near_the_first_that_is_advised() {
-        let keys = 8000;
-        for (fixed, fpr) in [true, false]
-            .into_iter()
-            .flat_map(|fixed| [0.1, 0.01, 1e-4].map(|fpr| (fixed, fpr)))
-        {
-            let mut needs = Needs::new(keys, fpr);
-            needs.fixed = fixed;
-            let room = if fixed { 0 } else { keys + 1 };
-            let kind = default_kind(&Config::new(room).fpr(fpr), keys).kind;
-            let choices = advise(&needs).unwrap().choices;
-            let ours = choices.iter().find(|c| c.kind.name == kind).unwrap();
-            let [ours, best] = [ours, &choices[0]].map(|c| c.balance(&needs).unwrap());
-            assert!(ours <= 1.15 * best, "{kind} {fpr}: {ours} {best}");
         }
     }
 

@@ -5,7 +5,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use tamis::{AnyFilter, Keyed, Sliding};
+use tamis::{AnyFilter, Keyed};
 
 use crate::failure::Failure;
 
@@ -26,12 +26,17 @@ fn now() -> Result<Duration, Failure> {
     })
 }
 
+/// Whether it is a window of time; a window of insertions has no clock.
+fn has_clock(filter: &Keyed<AnyFilter>) -> bool {
+    let window = filter.filter().as_window();
+    window.is_some_and(|window| window.window_time().is_some())
+}
+
 /// Starts the clock of a window of time that has not been told the time yet: its keys came now.
 /// Other filters stay as they are.
 pub(crate) fn start(filter: &mut Keyed<AnyFilter>) -> Result<(), Failure> {
-    if let Some(window) = of_time(filter) {
-        // Zero would say that it was never started.
-        window.set_clock(now()?.max(Duration::from_nanos(1)));
+    if has_clock(filter) && filter.now().is_none() {
+        tell(filter, now()?);
     }
     Ok(())
 }
@@ -39,27 +44,25 @@ pub(crate) fn start(filter: &mut Keyed<AnyFilter>) -> Result<(), Failure> {
 /// Makes a window of time forget what is too old by now. Other filters stay as they are, and one
 /// whose clock was never started: nobody knows how old its keys are.
 pub(crate) fn advance(filter: &mut Keyed<AnyFilter>) -> Result<(), Failure> {
-    if let Some(window) = of_time(filter)
-        && window.clock() != Some(Duration::ZERO)
-    {
-        window.advance(now()?);
+    if filter.now().is_some() {
+        tell(filter, now()?);
     }
     Ok(())
 }
 
-fn of_time(filter: &mut Keyed<AnyFilter>) -> Option<&mut Sliding> {
-    let window = filter.downcast_mut::<Sliding>()?;
-    window.window_time().is_some().then_some(window)
+fn tell(filter: &mut Keyed<AnyFilter>, now: Duration) {
+    if let Some(window) = filter.filter_mut().as_window_mut() {
+        window.advance(now);
+    }
 }
 
 /// What is wrong with the clock of a window of time, if anything.
 pub(crate) fn warning(filter: &Keyed<AnyFilter>) -> Option<String> {
-    let told = filter.downcast_ref::<Sliding>()?.clock()?;
-    let ahead = told.saturating_sub(now().ok()?).as_secs();
-    if told == Duration::ZERO {
+    let Some(told) = filter.now() else {
         let why = "its clock was never started, so it forgets nothing; `tamis add` starts it";
-        return Some(why.to_string());
-    }
+        return has_clock(filter).then(|| why.to_string());
+    };
+    let ahead = told.saturating_sub(now().ok()?).as_secs();
     (ahead > 0).then(|| {
         format!("its clock is {ahead} seconds ahead of this machine's, and stands still until then")
     })

@@ -1,14 +1,14 @@
 //! What stops the program: one line on standard error, and an exit code.
 
+use crate::ExitCode;
 use std::fmt::Display;
 use std::io::{self, Write};
-use std::process::ExitCode;
 
 use tamis::{BuildError, BuildErrorKind, DecodeError, DecodeErrorKind, Full, FullKind};
 
 const USAGE: u8 = 2;
 const DAMAGED: u8 = 3;
-const IO: u8 = 4;
+pub(crate) const IO: u8 = 4;
 
 /// Why a verb stopped early.
 #[derive(Debug)]

@@ -18,7 +18,7 @@ use tamis::{
 use crate::failure::Failure;
 use crate::input::{Files, InputArgs, Purpose, Source};
 use crate::progress::Progress;
-use crate::{choice, clock, interrupt, target};
+use crate::{choice, clock, target};
 
 /// What is held per key while a set is gathered, built, encoded and verified, at most. Of 10⁶
 /// keys the program's peak (`/usr/bin/time -v tamis build --threads 1`) is 41 bytes per key for
@@ -62,9 +62,9 @@ fn each_batch_in_any_order(
     let next = AtomicUsize::new(0);
     let (send, receive) = mpsc::sync_channel(2 * threads);
     thread::scope(|scope| {
-        for _ in 0..threads.min(files.number()) {
+        let readers = (0..threads.min(files.number())).map_while(|_| {
             let (send, next) = (send.clone(), &next);
-            scope.spawn(move || {
+            let read_files = move || {
                 loop {
                     let number = next.fetch_add(1, Relaxed);
                     if number >= files.number() {
@@ -82,7 +82,12 @@ fn each_batch_in_any_order(
                         return;
                     }
                 }
-            });
+            };
+            // Those that the system gives read all files.
+            thread::Builder::new().spawn_scoped(scope, read_files).ok()
+        });
+        if readers.count() == 0 {
+            return each_batch(files, input, purpose, progress, take);
         }
         drop(send);
         for batch in receive {
@@ -175,8 +180,16 @@ enum State {
 }
 
 impl Gather<'_> {
-    /// Reads everything and builds the filter.
+    /// Reads everything and builds the filter, which remembers how its keys were written.
     pub(crate) fn run(&self, progress: &mut Progress) -> Result<Gathered, Failure> {
+        let gathered = self.gathered(progress)?;
+        Ok(Gathered {
+            filter: gathered.filter.with_key_form(self.input.form()),
+            ..gathered
+        })
+    }
+
+    fn gathered(&self, progress: &mut Progress) -> Result<Gathered, Failure> {
         let most = self
             .max_memory
             .map_or(u64::MAX, |m| m / BYTES_PER_KEY)
@@ -196,8 +209,10 @@ impl Gather<'_> {
                     })?;
                     hashes.extend_from_slice(batch);
                     if hashes.len() > most {
-                        hashes.sort_unstable();
-                        hashes.dedup();
+                        if !self.counts_all() {
+                            hashes.sort_unstable();
+                            hashes.dedup();
+                        }
                         // Unless half were repeats, sorting again and again would take too long.
                         if hashes.len() > most / 2 {
                             state = self.overflow(hashes, read)?;
@@ -235,7 +250,10 @@ impl Gather<'_> {
         progress: &Progress,
         take: impl FnMut(&[u64]) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        let (files, purpose) = (&self.files, Purpose::keys(self.hashing));
+        let (files, mut purpose) = (&self.files, Purpose::keys(self.hashing));
+        if let Some(memory) = self.max_memory {
+            purpose = purpose.within(memory);
+        }
         let threads = self.config.threads;
         // Keys that are inserted as they come make the same file only if they come in the same
         // order.
@@ -247,10 +265,13 @@ impl Gather<'_> {
 
     /// The keys are too many to be held: what else can be done.
     fn overflow(&self, hashes: &[u64], read: u64) -> Result<State, Failure> {
-        let known = self.config.capacity > 0 || self.files.are_regular();
+        // A first pass counts keys, but not how many of them are distinct.
+        let can_count = self.files.are_regular() && !self.counts_all();
+        let known = self.config.capacity > 0 || can_count;
         let kind = self.kind();
         if choice::is_on_disk(kind) {
-            let spill = interrupt::spill(&self.directory);
+            tamis::sweep(&self.directory);
+            let spill = Spill::new(&self.directory);
             let mut spill = spill.map_err(|e| Failure::build(&self.target, &e))?;
             self.push(&mut spill, hashes)?;
             return Ok(State::Spilled(Box::new(spill)));
@@ -263,20 +284,38 @@ impl Gather<'_> {
             );
             return Err(Failure::usage(&self.target, why));
         }
-        if !known && !choice::is_endless(kind) {
+        if !known && self.counts_all() {
             let why = format!(
                 "more keys come than --max-memory has room for ({BYTES_PER_KEY} bytes per key), and a `{kind}` must \
-                 know their number; give --capacity, give them in a file, allow more memory, or take `scalable`, which \
-                 grows"
+                 know how many of them are distinct; give that as --capacity, or allow more memory"
             );
             return Err(Failure::usage(&self.target, why));
         }
-        if self.config.capacity == 0 && self.files.are_regular() {
+        if !known && !choice::is_endless(kind) {
+            let why = format!(
+                "more keys come than --max-memory has room for ({BYTES_PER_KEY} bytes per key), and a `{kind}` must \
+                 know their number; give --capacity, give them in a file, allow more memory, or take `aleph`, which grows, \
+                 or `scalable` if keys come again and again"
+            );
+            return Err(Failure::usage(&self.target, why));
+        }
+        if self.config.capacity == 0 && can_count {
             return Ok(State::Counted(read));
         }
-        let mut stream = self.stream(self.config.capacity.max(hashes.len() as u64))?;
+        // Of copies that are counted in place, more may have come than the capacity says.
+        let come = if self.counts_all() {
+            0
+        } else {
+            hashes.len() as u64
+        };
+        let mut stream = self.stream(self.config.capacity.max(come))?;
         stream.insert(hashes)?;
         Ok(State::Inserted(Box::new(stream)))
+    }
+
+    /// Whether copies of a key count.
+    fn counts_all(&self) -> bool {
+        self.config.kind.as_deref().is_some_and(choice::counts_all)
     }
 
     /// The kind of a filter of more keys than can be held.

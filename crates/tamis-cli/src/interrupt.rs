@@ -2,35 +2,24 @@
 //! left.
 //!
 //! At most times nothing is at stake, and the program ends at once. While a file is saved, saving
-//! stops at the next piece and takes its temporary file away; then the program ends. Hashes that
-//! wait on disk are removed before. Either way the program ends by the signal, as a shell
-//! expects. A signal that is ignored, as under `nohup`, stays so.
+//! stops at the next piece and takes its temporary file away; then the program ends. Either way it
+//! ends by the signal, as a shell expects. A signal that is ignored, as under `nohup`, stays so. A
+//! file that grows beyond what a shell's `ulimit -f` allows is an error like a full disk.
 
 use std::io;
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI32, Ordering::SeqCst};
-use std::sync::{Mutex, Once};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
-use tamis::{AnyFilter, BuildError, Encoded, Spill};
+use tamis::{AnyFilter, Encoded, Place};
 
-struct Stake {
-    saving: bool,
-    /// A directory that the program must not leave behind.
-    directory: Option<PathBuf>,
-}
-
-/// Held by whoever decides what happens next: the saving, or the end.
-static STAKE: Mutex<Stake> = Mutex::new(Stake {
-    saving: false,
-    directory: None,
-});
+/// Whether a file is being saved. Held by whoever decides what happens next: the saving, or the
+/// end.
+static SAVING: Mutex<bool> = Mutex::new(false);
 /// The signal that came while a file was saved.
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
 
-fn stake() -> std::sync::MutexGuard<'static, Stake> {
-    STAKE
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
+fn is_saving() -> MutexGuard<'static, bool> {
+    SAVING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// From now on, interrupts leave no temporary file.
@@ -45,15 +34,15 @@ fn watch_signals() {
     let ignored = ignored();
     let heeded = [SIGINT, SIGTERM, SIGHUP].into_iter();
     let heeded = heeded.filter(|signal| ignored >> (signal - 1) & 1 == 0);
-    // Where signals cannot be watched, all is as it would be without.
+    // Where signals cannot be watched, or no thread started for it, all is as it would be without.
     let Ok(mut signals) = signal_hook::iterator::Signals::new(heeded) else {
         return;
     };
-    std::thread::spawn(move || {
+    let _ = std::thread::Builder::new().spawn(move || {
         for signal in signals.forever() {
-            let stake = stake();
-            if !stake.saving {
-                end_by(signal, &stake);
+            let saving = is_saving();
+            if !*saving {
+                end_by(signal);
             }
             SIGNAL.store(signal, SeqCst);
         }
@@ -74,46 +63,54 @@ fn ignored() -> u64 {
         .unwrap_or(0)
 }
 
-/// Makes ready to keep hashes on disk, so that an interrupt leaves none there.
-pub(crate) fn spill(directory: &Path) -> Result<Spill, BuildError> {
-    watch();
-    // An interrupt waits until all files are there: files that are open can be removed, and none
-    // come after.
-    let mut stake = stake();
-    let spill = Spill::new(directory)?;
-    stake.directory = Some(spill.directory().to_path_buf());
-    Ok(spill)
+/// Saves a filter whole or not at all, also where an interrupt comes.
+pub(crate) fn save(filter: &Encoded<AnyFilter>, place: &Place) -> io::Result<()> {
+    saving(|| filter.save_to(place, came))
 }
 
-/// Saves a filter whole or not at all, also where an interrupt comes.
-pub(crate) fn save(filter: &Encoded<AnyFilter>, path: &Path) -> io::Result<()> {
-    saving(|| filter.save_unless(path, || SIGNAL.load(SeqCst) != 0))
+/// Whether an interrupt waits for the saving to end.
+pub(crate) fn came() -> bool {
+    SIGNAL.load(SeqCst) != 0
 }
 
 /// Does what an interrupt must wait for; it stops early where it asks for the signal, or ends
 /// soon anyway.
 pub(crate) fn saving<T>(save: impl FnOnce() -> T) -> T {
     watch();
-    stake().saving = true;
+    *is_saving() = true;
     let saved = save();
-    let mut stake = stake();
-    stake.saving = false;
+    let mut saving = is_saving();
+    *saving = false;
     match SIGNAL.load(SeqCst) {
         0 => {}
-        signal => end_by(signal, &stake),
+        signal => end_by(signal),
     }
     saved
 }
 
+/// Limits of the system end the program as a failure of the system does, with its exit code: a
+/// file that may not grow is told by an error of writing, and memory that is refused by the line
+/// that Rust prints before it aborts.
 #[cfg(unix)]
-fn end_by(signal: i32, stake: &Stake) {
-    if let Some(directory) = &stake.directory {
-        // It may be gone already, and nobody is left to tell of an error.
-        let _ = std::fs::remove_dir_all(directory);
-    }
+pub(crate) fn heed_limits() {
+    use signal_hook::consts::{SIGABRT, SIGXFSZ};
+    use signal_hook::flag;
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+    // Where this fails all is as it would be without.
+    let _ = flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
+    let always = Arc::new(AtomicBool::new(true));
+    let _ = flag::register_conditional_shutdown(SIGABRT, i32::from(crate::failure::IO), always);
+}
+
+#[cfg(not(unix))]
+pub(crate) fn heed_limits() {}
+
+#[cfg(unix)]
+fn end_by(signal: i32) {
     // This does not return unless the system refuses.
     let _ = signal_hook::low_level::emulate_default_handler(signal);
 }
 
 #[cfg(not(unix))]
-fn end_by(_: i32, _: &Stake) {}
+fn end_by(_: i32) {}

@@ -4,23 +4,26 @@ use std::io::{self, Write};
 
 use serde_json::Value;
 
+use crate::closed;
 use crate::failure::Failure;
 
 /// Writes everything to standard output at once.
 pub(crate) fn write(bytes: &[u8]) -> Result<(), Failure> {
+    put(bytes).map_err(|e| Failure::stdout(&e))
+}
+
+fn put(bytes: &[u8]) -> io::Result<()> {
+    if closed::stdout() {
+        return Err(io::Error::other("it is closed"));
+    }
     let mut out = io::stdout().lock();
-    out.write_all(bytes)
-        .and_then(|()| out.flush())
-        .map_err(|e| Failure::stdout(&e))
+    out.write_all(bytes).and_then(|()| out.flush())
 }
 
 /// As [`write()`], for what is of no use unless it arrives whole: a reader that goes away is an
 /// error too.
 pub(crate) fn deliver(bytes: &[u8]) -> Result<(), Failure> {
-    let mut out = io::stdout().lock();
-    out.write_all(bytes)
-        .and_then(|()| out.flush())
-        .map_err(|e| Failure::io("standard output", &e))
+    put(bytes).map_err(|e| Failure::io("standard output", &e))
 }
 
 /// Records on their way to standard output, many at a time.
@@ -51,6 +54,17 @@ impl Records {
         }
     }
 
+    /// What stands before a record.
+    pub(crate) fn text(&mut self, text: &[u8]) {
+        self.record(text);
+    }
+
+    /// A record without its end, which it is given.
+    pub(crate) fn whole(&mut self, content: &[u8]) {
+        self.record(content);
+        self.record(&[self.end]);
+    }
+
     pub(crate) fn record(&mut self, record: &[u8]) {
         if self.print {
             self.out.extend_from_slice(record);
@@ -78,15 +92,46 @@ pub(crate) fn rate(fpr: f64) -> String {
     if fpr <= 0.0 {
         return "0".to_string();
     }
-    let percent = 100.0 * fpr;
-    // Three digits that say something, whatever the size.
-    let decimals = (2.0 - percent.log10().floor()).clamp(0.0, 12.0) as usize;
-    let shown = format!("{percent:.decimals$}");
-    let shown = match shown.contains('.') {
-        true => shown.trim_end_matches('0').trim_end_matches('.'),
-        false => &shown,
+    match fpr > 0.1 {
+        // One in two, or in three, is too coarse to tell.
+        true => percent(fpr),
+        false => format!("{} (1 in {})", percent(fpr), in_words(1.0 / fpr)),
+    }
+}
+
+/// A rate in percent: three digits that say something, whatever the size.
+pub(crate) fn percent(rate: f64) -> String {
+    let percent = 100.0 * rate;
+    let percent = match percent {
+        ..=0.0 => "0".to_string(),
+        ..1e-3 => format!("{percent:.2e}"),
+        _ => {
+            let decimals = (2.0 - percent.log10().floor()).clamp(0.0, 5.0) as usize;
+            let shown = format!("{percent:.decimals$}");
+            match shown.contains('.') {
+                true => shown
+                    .trim_end_matches('0')
+                    .trim_end_matches('.')
+                    .to_string(),
+                false => shown,
+            }
+        }
     };
-    format!("{shown} % (1 in {:.0})", 1.0 / fpr)
+    format!("{percent} %")
+}
+
+/// A number of one or more for people: in digits, or three of them and a word.
+fn in_words(number: f64) -> String {
+    let words = [(1e12, "trillion"), (1e9, "billion"), (1e6, "million")];
+    match words.into_iter().find(|(least, _)| number >= *least) {
+        _ if number >= 1e15 => "10¹⁵ or more".to_string(),
+        Some((one, word)) => {
+            let value = number / one;
+            let decimals = (2.0 - value.log10().floor()).clamp(0.0, 2.0) as usize;
+            format!("{value:.decimals$} {word}")
+        }
+        None => format!("{number:.0}"),
+    }
 }
 
 /// What a filter takes per key; `None` where there are none.
@@ -103,8 +148,16 @@ mod tests {
         assert_eq!(rate(0.0), "0");
         assert_eq!(rate(0.01), "1 % (1 in 100)");
         assert_eq!(rate(1.0 / 256.0), "0.391 % (1 in 256)");
-        assert_eq!(rate(2f64.powi(-32)), "0.0000000233 % (1 in 4294967296)");
-        assert_eq!(rate(1.0), "100 % (1 in 1)");
+        assert_eq!(rate(1e-5), "0.001 % (1 in 100000)");
+        assert_eq!(rate(2f64.powi(-20)), "9.54e-5 % (1 in 1.05 million)");
+        assert_eq!(rate(2f64.powi(-32)), "2.33e-8 % (1 in 4.29 billion)");
+        assert_eq!(rate(1.0 / 123.4e12), "8.10e-13 % (1 in 123 trillion)");
+        assert_eq!(rate(7.5e-29), "7.50e-27 % (1 in 10¹⁵ or more)");
+        assert_eq!(rate(0.1), "10 % (1 in 10)");
+        assert_eq!(rate(0.375), "37.5 %");
+        assert_eq!(rate(1.0), "100 %");
+        let percents = [0.0, 2f64.powi(-16), 0.0099, 0.5].map(percent);
+        assert_eq!(percents, ["0 %", "0.00153 %", "0.99 %", "50 %"]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A bar on standard error while keys are read, where that is a terminal.
 
+use std::thread;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
@@ -37,13 +38,22 @@ impl Progress {
         self.bar.inc(bytes);
     }
 
+    /// So many bytes of all were read.
+    pub(crate) fn at(&self, progress: tamis::Progress) {
+        self.bar.set_length(progress.total);
+        self.bar.set_position(progress.done);
+    }
+
     /// Another part of the work begins, which cannot be measured.
     pub(crate) fn stage(&self, name: &'static str) {
         if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}, {elapsed}") {
             self.bar.set_style(style);
         }
         self.bar.set_message(name);
-        self.bar.enable_steady_tick(Duration::from_millis(200));
+        // It moves by a thread of its own, unless the system gives none.
+        if !self.bar.is_hidden() && thread::Builder::new().spawn(|| ()).is_ok() {
+            self.bar.enable_steady_tick(Duration::from_millis(200));
+        }
     }
 
     /// The filter is built: measured where its kind tells how far it is.

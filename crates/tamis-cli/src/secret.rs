@@ -1,5 +1,6 @@
 //! Where the secret comes from, for filters whose keys strangers choose.
 
+use std::convert::Infallible;
 use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
@@ -46,18 +47,21 @@ pub(crate) enum Secret {
     File(PathBuf),
     /// In a variable of the environment; kept out of the filter's file.
     Env(String),
+    /// None of these, and perhaps the secret itself, which must not be shown.
+    Unclear,
 }
 
 impl FromStr for Secret {
-    type Err = String;
+    /// An error would be told with the text.
+    type Err = Infallible;
 
-    fn from_str(text: &str) -> Result<Secret, String> {
-        match text.split_once(':') {
-            None if text == "random" => Ok(Secret::Random),
-            Some(("file", path)) if !path.is_empty() => Ok(Secret::File(path.into())),
-            Some(("env", name)) if !name.is_empty() => Ok(Secret::Env(name.to_string())),
-            _ => Err("expected file:PATH, env:NAME or random".to_string()),
-        }
+    fn from_str(text: &str) -> Result<Secret, Infallible> {
+        Ok(match text.split_once(':') {
+            None if text == "random" => Secret::Random,
+            Some(("file", path)) if !path.is_empty() => Secret::File(path.into()),
+            Some(("env", name)) if !name.is_empty() => Secret::Env(name.to_string()),
+            _ => Secret::Unclear,
+        })
     }
 }
 
@@ -66,6 +70,11 @@ impl Secret {
     pub(crate) fn hashing(&self) -> Result<Hashing, Failure> {
         let key = match self {
             Secret::Random => return random().map(Hashing::secret),
+            Secret::Unclear => {
+                let why = "expected file:PATH, env:NAME or random; a secret on the command line is \
+                           seen by others";
+                return Err(Failure::usage("--secret", why));
+            }
             Secret::File(path) => {
                 // A secret has an end, though not every file has one.
                 let mut bytes = Vec::new();
@@ -133,7 +142,7 @@ mod tests {
         assert_eq!("file:a:b".parse(), Ok(Secret::File("a:b".into())));
         assert_eq!("random".parse(), Ok(Secret::Random));
         for bad in ["", "env:", "file:", "0123", "system"] {
-            assert!(bad.parse::<Secret>().is_err(), "{bad}");
+            assert_eq!(bad.parse(), Ok(Secret::Unclear), "{bad}");
         }
     }
 }

@@ -3,9 +3,9 @@
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
-use tamis::{AnyFilter, DecodeErrorKind, Encoded, Hashed, Keyed};
+use tamis::{AnyFilter, DecodeErrorKind, Encoded, Hashed, Keyed, KindInfo, Place};
 
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::{interrupt, output};
 
 /// A rate measured on the filter's own bits scatters around the one that it was sized for; this
@@ -13,14 +13,15 @@ use crate::{interrupt, output};
 pub(crate) const SCATTER: f64 = 1.1;
 
 /// Where the filter goes.
-pub(crate) enum Target<'a> {
+pub(crate) enum Target {
     Stdout,
-    File { path: &'a Path, force: bool },
+    File { name: String, place: Place },
 }
 
-impl Target<'_> {
-    /// Checked before the keys are read, so that nobody waits for a refusal.
-    pub(crate) fn of(path: &Path, force: bool, json: bool) -> Result<Target<'_>, Failure> {
+impl Target {
+    /// Checked before the keys are read, so that nobody waits for a refusal; and locked, if a file
+    /// is there, so that whoever changes it waits until it is replaced.
+    pub(crate) fn of(path: &Path, force: bool, json: bool) -> Result<Target, Failure> {
         if path == Path::new("-") {
             if json {
                 let why = "--json needs standard output for itself; give a file's name";
@@ -32,28 +33,22 @@ impl Target<'_> {
             }
             return Ok(Target::Stdout);
         }
-        let target = Target::File { path, force };
-        target.refuse_to_overwrite()?;
-        interrupt::saving(|| tamis::check_writable(path))
-            .map_err(|e| Failure::io(target.name(), e))?;
-        Ok(target)
-    }
-
-    fn refuse_to_overwrite(&self) -> Result<(), Failure> {
-        let Target::File { path, force } = self else {
-            return Ok(());
-        };
+        let name = path.display().to_string();
+        let exists = || Failure::usage(&name, "the file exists; --force replaces it");
         match path.metadata() {
             Ok(meta) if !meta.is_file() => {
                 let why = "not a regular file; choose another name";
-                Err(Failure::io(self.name(), why))
+                return Err(Failure::io(&name, why));
             }
-            Ok(_) if !force => {
-                let why = "the file exists; --force replaces it";
-                Err(Failure::usage(self.name(), why))
-            }
-            _ => Ok(()),
+            Ok(_) if !force => return Err(exists()),
+            _ => {}
         }
+        let place = lock(path)?.tightened();
+        if place.is_taken() && !force {
+            return Err(exists());
+        }
+        interrupt::saving(|| place.check_writable()).map_err(|e| Failure::io(&name, e))?;
+        Ok(Target::File { name, place })
     }
 
     /// The directory that it goes to; the system's own for what is thrown away, where it goes to
@@ -61,29 +56,15 @@ impl Target<'_> {
     pub(crate) fn directory(&self) -> PathBuf {
         match self {
             Target::Stdout => std::env::temp_dir(),
-            Target::File { path, .. } => match path.parent() {
-                Some(parent) if parent != Path::new("") => parent.to_path_buf(),
-                _ => PathBuf::from("."),
-            },
+            Target::File { place, .. } => place.directory().to_path_buf(),
         }
-    }
-
-    /// Whether the file, now that it is there, can be read by others than its owner.
-    pub(crate) fn is_read_by_others(&self) -> bool {
-        #[cfg(unix)]
-        if let Target::File { path, .. } = self {
-            use std::os::unix::fs::PermissionsExt;
-            let mode = path.metadata().map(|meta| meta.permissions().mode());
-            return mode.is_ok_and(|mode| mode & 0o044 != 0);
-        }
-        false
     }
 
     /// What to call it in messages.
     pub(crate) fn name(&self) -> String {
         match self {
             Target::Stdout => "standard output".to_string(),
-            Target::File { path, .. } => path.display().to_string(),
+            Target::File { name, .. } => name.clone(),
         }
     }
 
@@ -91,11 +72,20 @@ impl Target<'_> {
     pub(crate) fn write(&self, filter: &Encoded<AnyFilter>) -> Result<(), Failure> {
         match self {
             Target::Stdout => output::deliver(filter.as_bytes()),
-            Target::File { path, .. } => {
-                // Again: reading the keys may have taken hours.
-                self.refuse_to_overwrite()?;
-                interrupt::save(filter, path).map_err(|e| Failure::io(self.name(), e))
+            Target::File { name, place } => {
+                interrupt::save(filter, place).map_err(|e| Failure::io(name, e))
             }
+        }
+    }
+
+    /// Has `write` make the file, which does that whole or not at all.
+    pub(crate) fn written_by<T>(&self, write: impl FnOnce(&Place) -> T) -> Result<T, Failure> {
+        match self {
+            Target::Stdout => {
+                let why = "what --max-memory does not hold is written to a file; give its name";
+                Err(Failure::usage("--output -", why))
+            }
+            Target::File { place, .. } => Ok(interrupt::saving(|| write(place))),
         }
     }
 
@@ -103,13 +93,26 @@ impl Target<'_> {
     pub(crate) fn write_bytes(&self, bytes: &[u8]) -> Result<(), Failure> {
         match self {
             Target::Stdout => output::write(bytes),
-            Target::File { path, .. } => {
-                self.refuse_to_overwrite()?;
-                interrupt::saving(|| tamis::replace_file(path, bytes))
-                    .map_err(|e| Failure::io(self.name(), e))
+            Target::File { name, place } => {
+                interrupt::saving(|| place.replace_by(bytes)).map_err(|e| Failure::io(name, e))
             }
         }
     }
+}
+
+/// Waits for whoever is changing the file of this name, and keeps others from changing it as long
+/// as the place is held. What killed programs left beside it is swept away.
+pub(crate) fn lock(path: &Path) -> Result<Place, Failure> {
+    let name = path.display();
+    let waiting = || failure::say(&format!("{name}: waiting for another that is changing it"));
+    let place = Place::locked(path, waiting).map_err(|e| Failure::io(&name, e))?;
+    if let Some(why) = place.unlocked() {
+        failure::say(&format!(
+            "{name}: warning: it cannot be locked ({why}); see that no other changes it meanwhile"
+        ));
+    }
+    tamis::sweep(place.directory());
+    Ok(place)
 }
 
 /// Below this, a thread costs more than it saves.
@@ -134,9 +137,17 @@ pub(crate) fn verified(
     let share = hashes.len().div_ceil(threads).max(WORTH_A_THREAD);
     let opened: &Keyed<AnyFilter> = &filter;
     let all = std::thread::scope(|scope| {
-        let look = |hashes| scope.spawn(move || holds_all(opened, hashes));
-        let threads: Vec<_> = hashes.chunks(share).map(look).collect();
-        threads
+        // What the system gives no thread for is looked up by this one.
+        let mut all = true;
+        let mut started = Vec::new();
+        for hashes in hashes.chunks(share) {
+            let look = move || holds_all(opened, hashes);
+            match std::thread::Builder::new().spawn_scoped(scope, look) {
+                Ok(thread) => started.push(thread),
+                Err(_) => all &= look(),
+            }
+        }
+        all && started
             .into_iter()
             .all(|thread| thread.join().unwrap_or(false))
     });
@@ -158,12 +169,15 @@ pub(crate) fn holds_all(filter: &Keyed<AnyFilter>, hashes: &[u64]) -> bool {
 
 /// A filter in a line, with the bytes of its file.
 pub(crate) fn summary(filter: &Keyed<AnyFilter>, bytes: u64) -> String {
-    let keys = filter.len();
+    summary_of(filter.kind(), filter.len(), filter.fpr(), bytes)
+}
+
+/// The same of what is known of a filter.
+pub(crate) fn summary_of(kind: &KindInfo, keys: u64, fpr: f64, bytes: u64) -> String {
     let per_key = output::bits_per_key(bytes, keys)
         .map(|bits| format!(" ({bits} bits per key)"))
         .unwrap_or_default();
-    let kind = filter.kind().name;
-    let rate = output::rate(filter.fpr());
+    let (kind, rate) = (kind.name, output::rate(fpr));
     format!("{kind}, {keys} keys, {bytes} bytes{per_key}, false positives {rate}")
 }
 

@@ -75,8 +75,8 @@ fn every_command_of_the_readme_and_the_tour_works_on_the_sample_data() {
         }
     }
     for verb in [
-        "build", "check", "add", "remove", "count", "get", "verify", "info", "merge", "halve",
-        "diff", "dedup", "kinds", "advise", "bench", "report",
+        "build", "check", "compare", "add", "remove", "count", "get", "verify", "info", "merge",
+        "halve", "diff", "dedup", "kinds", "advise", "bench", "report",
     ] {
         let verb = format!("tamis {verb} ");
         assert!(
@@ -261,4 +261,91 @@ fn kmers_are_looked_up_in_a_filter_only() {
     room.run(["check", "g.fa", "g.fa", "--kmer", "4"])
         .exits(2)
         .complains(&["g.fa: ", "--kmer", "tamis build"]);
+}
+
+#[test]
+fn the_count_of_one_file_is_named_if_asked_for() {
+    let room = Room::with_filter(b"a\n");
+    room.put("one", b"a\nb\n");
+    let check = |options| room.run(["check", "keys.tamis", "one", options]);
+    check("-cH").exits(0).prints("one:1\n");
+    check("-c").exits(0).prints("1\n");
+}
+
+#[test]
+fn records_are_named_numbered_and_counted_as_grep_does() {
+    let room = Room::with_filter(b"a\nb\n");
+    room.put("one", b"x\na\n\nb\n");
+    room.put("two", b"y\n");
+    room.put("three.csv", b"id,key\n1,\"a\"\n2,y\n3,b\n");
+    for (args, out) in [
+        (&["one", "-n"][..], "2:a\n4:b\n"),
+        (&["one", "two", "-H"], "one:a\none:b\n"),
+        (&["one", "two", "-nHv"], "one:1:x\none:3:\ntwo:1:y\n"),
+        (&["one", "two", "-c"], "one:2\ntwo:0\n"),
+        (&["one", "-c"], "2\n"),
+        (&["one", "two", "-l"], "one\n"),
+        (&["one", "two", "-L"], "two\n"),
+        (&["one", "two", "-lv"], "one\ntwo\n"),
+        (&["three.csv", "-f", "key"], "id,key\n1,\"a\"\n3,b\n"),
+        (&["three.csv", "-f", "key", "-o"], "a\nb\n"),
+        (&["three.csv", "-f", "2", "--header", "-on"], "1:a\n3:b\n"),
+        (&["three.csv", "-f", "key", "-ov"], "y\n"),
+    ] {
+        let args = [&["check", "keys.tamis"], args].concat();
+        room.run(&args).exits(0).prints(out);
+    }
+    room.run(["check", "keys.tamis", "two", "-l"])
+        .exits(1)
+        .prints("");
+    room.run(["check", "keys.tamis", "one", "-L"])
+        .exits(1)
+        .prints("");
+    room.run(["check", "keys.tamis", "one", "-lL"]).exits(2);
+    // Keys that cannot be read are none, and do not shift the others.
+    room.put("hex", b"61\n62\n");
+    room.run(["build", "hex", "--hex", "-o", "h"]).exits(0);
+    room.feed(b"61\nzz\n6\n62\n", ["check", "h", "--hex", "-o"])
+        .exits(0)
+        .prints("61\n62\n");
+}
+
+#[test]
+fn a_dictionary_lets_nothing_pass_that_is_not_in_the_list() {
+    let room = Room::new();
+    let list: String = (0..5000).map(|i| format!("key-{i}\n")).collect();
+    let asked: String = (0..100_000).map(|i| format!("key-{i}\n")).collect();
+    fs::write(room.path("list.txt"), &list).unwrap();
+    fs::write(room.path("asked.txt"), &asked).unwrap();
+    let check = |kind: &str| {
+        let args = ["check", "list.txt", "asked.txt", "--kind", kind];
+        room.run(args).exits(0)
+    };
+    check("dictionary").prints(list.clone());
+    // Numbers are numbers, however they are written.
+    fs::write(room.path("numbers.txt"), "1\n-2\n 3\n").unwrap();
+    fs::write(room.path("others.txt"), "01\n2\n-2\n3\n4\n").unwrap();
+    let args = [
+        "check",
+        "numbers.txt",
+        "others.txt",
+        "--int",
+        "--kind",
+        "dictionary",
+    ];
+    room.run(args).exits(0).prints("01\n-2\n3\n");
+    // Another kind by its name and parameters, which may let some others pass.
+    let args = [
+        "check",
+        "list.txt",
+        "asked.txt",
+        "-c",
+        "--kind",
+        "cuckoo:fpr=1e-8",
+    ];
+    room.run(args).exits(0).prints("5000\n");
+    for (kind, filter) in [("dictionary:fpr=0.1", "list.txt"), ("nonsense", "list.txt")] {
+        let args = ["check", filter, "asked.txt", "--kind", kind];
+        room.run(args).exits(2);
+    }
 }

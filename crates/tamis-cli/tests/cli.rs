@@ -54,7 +54,7 @@ fn info_warns_of_a_filter_that_holds_too_much() {
 #[test]
 fn info_does_not_warn_of_keys_that_a_kind_makes_room_for() {
     let room = Room::new();
-    for kind in ["scalable", "sliding"] {
+    for kind in ["aleph", "scalable", "sliding", "sliding_table"] {
         let config = Config::new(100).kind(kind);
         let mut filter: Keyed<AnyFilter> = Keyed::new(&config).unwrap();
         filter.extend(0..500u64).unwrap();

@@ -1,14 +1,13 @@
 //! `tamis add`: more keys for a filter that takes them.
 
-use std::io::{self, IsTerminal};
-use std::process::ExitCode;
+use crate::ExitCode;
 
 use serde_json::json;
 
-use crate::change::{ChangeArgs, Place};
+use crate::change::{Change, ChangeArgs};
 use crate::failure::{self, Failure};
 use crate::gather::{Inserter, each_batch};
-use crate::input::{Files, Purpose};
+use crate::input::{Files, Purpose, in_json};
 use crate::progress::Progress;
 use crate::{clock, health, output, target};
 
@@ -33,7 +32,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(Args { change: args }: &Args) -> Result<ExitCode, Failure> {
     let files = Files::new(&args.keys)?;
-    let (place, mut filter) = Place::open(args)?;
+    let (place, mut filter) = Change::open(args)?;
     let kind = filter.kind();
     if !kind.can.insert {
         let why = format!(
@@ -44,11 +43,12 @@ pub(crate) fn run(Args { change: args }: &Args) -> Result<ExitCode, Failure> {
     }
 
     clock::start(&mut filter)?;
+    let input = place.input(args, &filter)?;
     let progress = Progress::over(files.len());
     let purpose = Purpose::keys(*filter.hashing());
     let mut inserter = Inserter::of(kind);
     let (mut hashes, mut added) = (Vec::new(), 0);
-    each_batch(&files, &args.input, purpose, &progress, |batch| {
+    each_batch(&files, &input, purpose, &progress, |batch| {
         added += inserter.insert(&mut filter, batch, &place.name)?;
         hashes.extend_from_slice(batch);
         Ok(())
@@ -70,6 +70,7 @@ pub(crate) fn run(Args { change: args }: &Args) -> Result<ExitCode, Failure> {
         output::json(&json!({
             "file": place.name,
             "kind": filter.kind().name,
+            "key_form": in_json(filter.key_form()),
             "given": given,
             "added": added,
             "keys": filter.len(),
@@ -80,7 +81,7 @@ pub(crate) fn run(Args { change: args }: &Args) -> Result<ExitCode, Failure> {
             "warnings": warnings,
         }))?;
     }
-    if args.verbose || io::stderr().is_terminal() {
+    if args.talks() {
         let summary = target::summary(&filter, filter.file_len());
         failure::say(&format!("{}: {added} keys added; {summary}", place.name));
     }

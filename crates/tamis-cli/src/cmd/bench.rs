@@ -1,26 +1,27 @@
 //! `tamis bench`: every kind, measured on the user's own keys.
 
+use crate::ExitCode;
 use std::fmt::Write;
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use tamis::{AnyFilter, Config, Filter, Hashing, KINDS, KindInfo};
+use tamis::{AnyFilter, Config, Filter, Hashing, KINDS, KindInfo, math};
 
 use crate::choice::{self, KindArg};
 use crate::failure::{self, Failure};
 use crate::input::{InputArgs, Source, read_stdin_once};
-use crate::output;
+use crate::{output, units};
 
 /// Measure kinds of filters on your own keys
 ///
 /// One key in five is held out; a filter of the others is built, and both are looked up. Tells
-/// the bits per key, the rate that is expected and that of the keys held out, and how long it
-/// takes to build (per key) and to look up, one by one and in a batch. Keys are hashed before,
-/// and a repeated key counts once. Times are the best of --rounds, with calls that find the kind
-/// at run time; a program that names its type is a little faster.
+/// the bits per key, the rate that is expected and that of the keys held out, with the range that
+/// it lies in 19 times out of 20: of few keys that is wide, and more of them, or --against, make
+/// it narrow. Tells how long it takes to build (per key) and to look up, one by one and in a batch.
+/// Keys are hashed before, and a repeated key counts once. Times are the best of --rounds, with
+/// calls that find the kind at run time; a program that names its type is a little faster.
 #[derive(clap::Args)]
 #[command(before_help = "Examples:
   tamis bench users.txt
@@ -39,11 +40,11 @@ pub(crate) struct Args {
     kind: Vec<KindArg>,
 
     /// The false-positive rate [default: 0.01]
-    #[arg(short = 'e', long, value_name = "RATE", allow_negative_numbers = true)]
+    #[arg(short = 'e', long, value_name = "RATE", value_parser = units::fpr, allow_negative_numbers = true)]
     fpr: Option<f64>,
 
     /// How often to measure
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = units::within::<u32>(1..=u32::MAX.into()))]
     rounds: u32,
 
     /// Print JSON
@@ -189,11 +190,24 @@ fn shuffled(hash: u64) -> u64 {
 pub(crate) struct Measured {
     pub(crate) bits_per_key: f64,
     pub(crate) expected: f64,
-    /// Of the strangers; `None` where there are none.
-    pub(crate) found: Option<f64>,
+    strangers: u64,
+    /// Strangers that were let pass.
+    passed: u64,
     pub(crate) build: f64,
     pub(crate) single: f64,
     pub(crate) batch: f64,
+}
+
+impl Measured {
+    /// The rate of the strangers; `None` where there are none.
+    pub(crate) fn found(&self) -> Option<f64> {
+        (self.strangers > 0).then(|| self.passed as f64 / self.strangers as f64)
+    }
+
+    /// Where the true rate is, 19 times out of 20.
+    fn interval(&self) -> Option<(f64, f64)> {
+        (self.strangers > 0).then(|| math::rate_interval(self.passed, self.strangers))
+    }
 }
 
 /// Measures one kind; the inner error says why it cannot be built.
@@ -244,12 +258,11 @@ pub(crate) fn measure(
         black_box(&found);
         batch = batch.min(per_key(start, keys.queries.len()));
     }
-    let strangers = keys.strangers.len();
-    let found = count(&filter, &keys.strangers) as f64 / strangers as f64;
     Ok(Ok(Measured {
         bits_per_key: 8.0 * filter.size_in_bytes() as f64 / keys.members.len() as f64,
         expected: filter.fpr(),
-        found: (strangers > 0).then_some(found),
+        strangers: keys.strangers.len() as u64,
+        passed: count(&filter, &keys.strangers) as u64,
         build,
         single,
         batch,
@@ -278,7 +291,9 @@ fn as_json((config, measured): &(Config, Result<Measured, String>)) -> Value {
             "kind": kind,
             "bits_per_key": m.bits_per_key,
             "expected_fpr": m.expected,
-            "measured_fpr": m.found,
+            "measured_fpr": m.found(),
+            "least_fpr": m.interval().map(|(least, _)| least),
+            "most_fpr": m.interval().map(|(_, most)| most),
             "build_ns": m.build,
             "lookup_ns": m.single,
             "batch_ns": m.batch,
@@ -293,20 +308,22 @@ fn table(rows: &[(Config, Result<Measured, String>)]) -> String {
         .map(|(config, _)| config.kind.as_deref().unwrap_or_default().len());
     let width = names.max().unwrap_or(0).max("kind".len());
     let mut text = format!(
-        "{:width$} {:>9} {:>10} {:>10} {:>9} {:>9} {:>9}\n",
-        "kind", "bits/key", "expected", "measured", "build ns", "lookup ns", "batch ns"
+        "{:width$} {:>9} {:>10} {:>10} {:>17} {:>9} {:>9} {:>9}\n",
+        "kind", "bits/key", "expected", "measured", "95% sure", "build ns", "lookup ns", "batch ns"
     );
     let rate = |rate: f64| format!("{:.4}%", 100.0 * rate);
+    let range = |(least, most): (f64, f64)| format!("{:.4}–{}", 100.0 * least, rate(most));
     for (config, measured) in rows {
         let Ok(m) = measured else { continue };
         // Writing to memory does not fail.
         let _ = writeln!(
             text,
-            "{:width$} {:>9.2} {:>10} {:>10} {:>9.1} {:>9.1} {:>9.1}",
+            "{:width$} {:>9.2} {:>10} {:>10} {:>17} {:>9.1} {:>9.1} {:>9.1}",
             config.kind.as_deref().unwrap_or_default(),
             m.bits_per_key,
             rate(m.expected),
-            m.found.map_or("-".to_string(), rate),
+            m.found().map_or("-".to_string(), rate),
+            m.interval().map_or("-".to_string(), range),
             m.build,
             m.single,
             m.batch

@@ -1,16 +1,16 @@
 //! `tamis build`: a list of keys becomes a filter file.
 
+use crate::ExitCode;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use serde_json::json;
-use tamis::{BuildError, BuildErrorKind, Hashing};
+use tamis::Hashing;
 
 use crate::choice::{self, KindArg};
 use crate::failure::{self, Failure};
 use crate::gather::Gather;
-use crate::input::{Field, Files, InputArgs};
+use crate::input::{Field, Files, InputArgs, in_json};
 use crate::progress::Progress;
 use crate::secret::Secret;
 use crate::target::{self, Target};
@@ -20,17 +20,22 @@ use crate::{output, pairs, units};
 ///
 /// Reads one key per line: a line without its `\n`, and without a `\r` before that. Keys are
 /// bytes, not necessarily text. Other forms of input are read by -0, -f, --json-key, --column and
-/// --kmer. Files compressed by gzip, zstd or xz are read as they are. Empty keys are skipped, and
-/// a key that is repeated counts once. The same set of keys always makes the same file.
+/// --kmer. Files compressed by gzip, zstd, xz, bzip2 or lz4 are read as they are. Empty keys are
+/// skipped, and a key that is repeated counts once; a `quotient_counting` counts every copy, and
+/// --capacity is then the number of distinct keys. The same set of keys always makes the same file.
+///
+/// The file remembers how its keys were written (--hex, --int, --kmer, -i): `check`, `add` and the
+/// others read theirs likewise.
 ///
 /// Before the file takes its name it is opened again from its bytes, and every key is looked up
-/// in it. A file of that name is replaced wholly or not at all.
+/// in it. A file of that name is replaced wholly or not at all, and who would change it meanwhile
+/// waits.
 ///
 /// Without --kind the filter is a `binary_fuse8`, 16 or 32 where that takes at most 1.4 times the
 /// space that any filter needs, such as at 1 %, and else a `ribbon_bumped`, which is smaller and
 /// half as fast. If there is to be room for more keys than are given (--capacity), it is a
 /// `split_block`, a `cuckoo` below 1 in 4096, and a `bloom` above 1 in 8. --verbose tells which,
-/// and why; `tamis advise` ranks all.
+/// and why; `tamis advise` puts the same first, and ranks the others.
 ///
 /// Eight bytes per key are held until all are known, and about as much again while the filter is
 /// built. Where that is more than --max-memory, the hashes wait on disk, beside the output or in
@@ -66,7 +71,7 @@ pub(crate) struct Args {
     kind: KindArg,
 
     /// The false-positive rate at capacity [default: 0.01]
-    #[arg(short = 'e', long, value_name = "RATE", value_parser = fpr, allow_negative_numbers = true)]
+    #[arg(short = 'e', long, value_name = "RATE", value_parser = units::fpr, allow_negative_numbers = true)]
     fpr: Option<f64>,
 
     /// Make room for this many keys, if they are more than are given
@@ -88,7 +93,7 @@ pub(crate) struct Args {
     value_field: Option<Field>,
 
     /// How many threads read files, sort, build and verify [default: as many as there are]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", value_parser = units::within::<u16>(1..=u16::MAX.into()))]
     threads: Option<u16>,
 
     /// Take no more memory than about this: bytes, or with K, M, G or T
@@ -100,7 +105,7 @@ pub(crate) struct Args {
     temp_dir: Option<PathBuf>,
 
     /// The seed of the key hash
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = units::within::<u64>(0..=u64::MAX))]
     seed: u64,
 
     /// Hash keys under a secret, for keys that strangers choose: `file:PATH`, `env:NAME` or
@@ -127,17 +132,6 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     input: InputArgs,
-}
-
-fn fpr(text: &str) -> Result<f64, String> {
-    let fpr: f64 = text
-        .parse()
-        .map_err(|_| "expected a number above 0 and below 1".to_string())?;
-    if fpr > 0.0 && fpr < 1.0 {
-        Ok(fpr)
-    } else {
-        Err(BuildError::from(BuildErrorKind::Fpr(fpr)).to_string())
-    }
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
@@ -203,21 +197,22 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
             "bytes": filter.file_len(),
             "bits_per_key": output::bits_per_key(filter.file_len(), filter.len()),
             "hashing": { "function": hashing.function(), "seed": hashing.seed() },
+            "key_form": in_json(filter.key_form()),
         }))?;
     }
     let warn = |why: &str| failure::say(&format!("{}: warning: {why}", target.name()));
     if filter.is_empty() {
         warn("there are no keys, so it holds none");
     }
-    if hashing.seed().is_none() && hashing.is_in_files() && target.is_read_by_others() {
-        warn("others can read this file, and the secret in it; change its mode");
-    }
     if args.verbose || io::stderr().is_terminal() {
         let summary = target::summary(&filter, filter.file_len());
         failure::say(&format!("{}: {summary}", target.name()));
         if let Some(why) = why {
             let kind = filter.kind().name;
-            failure::say(&format!("{}: `{kind}` was chosen: {why}", target.name()));
+            failure::say(&format!(
+                "{}: `{kind}` was chosen: {why} (`tamis advise` tells others)",
+                target.name()
+            ));
         }
     }
     Ok(ExitCode::SUCCESS)

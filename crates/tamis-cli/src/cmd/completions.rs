@@ -1,6 +1,6 @@
 //! `tamis completions`: what a shell needs to complete the program's arguments.
 
-use std::process::ExitCode;
+use crate::ExitCode;
 
 use clap::Command;
 use clap_complete::{Shell, generate};

@@ -1,6 +1,6 @@
 //! `tamis count`: how often keys were put in.
 
-use std::process::ExitCode;
+use crate::ExitCode;
 
 use tamis::Hashed;
 
@@ -14,9 +14,9 @@ use crate::failure::Failure;
 /// (`limit`). A count is too high at the rate of false positives. Records are read as by `tamis
 /// check`; a CSV header gets the name of the column.
 ///
-/// Copies are counted as they are added (`tamis add`); `tamis build` puts each key in once, unless
-/// --max-memory makes it insert keys as they come. Kinds that do not count are refused; `tamis
-/// kinds` tells which do.
+/// A `quotient_counting` counts every copy, and has no limit. Other kinds count copies as they are
+/// added (`tamis add`); `tamis build` puts each of their keys in once, unless --max-memory makes it
+/// insert keys as they come. Kinds that do not count are refused; `tamis kinds` tells which do.
 ///
 /// Exit code 0 if some key is held, 1 if none is.
 #[derive(clap::Args)]

@@ -1,13 +1,14 @@
 //! `tamis dedup`: a stream without its repeated lines, in bounded memory.
 
+use crate::ExitCode;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use serde_json::json;
 use tamis::{AnyFilter, Config, Full, Hashed, Hashing, Keyed};
 
 use crate::failure::{self, Failure};
 use crate::input::{Files, InputArgs, Purpose};
+use crate::secret::Secret;
 use crate::{choice, output, units};
 
 /// Drop the repeated lines of a stream, in bounded memory
@@ -45,13 +46,21 @@ pub(crate) struct Args {
     capacity: Option<u64>,
 
     /// The share of new lines that may be lost
-    #[arg(short = 'e', long, value_name = "RATE", default_value_t = 1e-4)]
+    #[arg(short = 'e', long, value_name = "RATE", value_parser = units::fpr, allow_negative_numbers = true, default_value_t = 1e-4)]
     fpr: f64,
 
     /// The most memory that a growing filter may take; repeats of later lines are then not
     /// noticed
     #[arg(long, value_name = "SIZE", value_parser = units::bytes, default_value = "1GiB")]
     max_memory: u64,
+
+    /// The seed of the key hash
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = units::within::<u64>(0..=u64::MAX))]
+    seed: u64,
+
+    /// Hash lines under a secret, where strangers choose them: `random`, `file:PATH` or `env:NAME`
+    #[arg(long, value_name = "SOURCE", conflicts_with = "seed")]
+    secret: Option<Secret>,
 
     /// Print the repeats instead
     #[arg(short = 'v', long)]
@@ -78,7 +87,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let files = Files::new(&args.files)?;
     let print = !(args.count || args.json);
     let mut out = output::Records::new(print, args.input.end());
-    let purpose = Purpose::lookup(Hashing::default());
+    let hashing = match &args.secret {
+        Some(secret) => secret.hashing()?,
+        None => Hashing::fast(args.seed),
+    };
+    let purpose = Purpose::lookup(hashing).within(args.max_memory);
     let (mut lines, mut printed, mut repeats) = (0u64, 0u64, 0u64);
     for number in 0..files.number() {
         let mut reader = args.input.read(files.open(number)?, purpose)?;
@@ -105,6 +118,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     }
 
     seen.account();
+    // What is expected in general; no more than was dropped can be lost here.
+    seen.lost = seen.lost.min(repeats as f64);
     if args.json {
         output::json(&json!({
             "lines": lines,
@@ -145,8 +160,11 @@ struct Seen {
     /// New lines that were taken for repeats, expected.
     lost: f64,
     rate: f64,
-    /// The rate is asked again at this number of insertions: that may read the whole filter.
+    /// The rate is asked again at this number of insertions, or where the filter has grown: that
+    /// may read the whole of it.
     ask_at: u64,
+    /// What the filter took after the last insertion.
+    bytes: usize,
     /// It stands still for this many at least.
     step: u64,
     inserted: u64,
@@ -165,6 +183,7 @@ impl Seen {
             .map_err(|e| Failure::build("dedup", &e))?;
         let bounded = args.window.is_some() || args.capacity.is_some();
         Ok(Seen {
+            bytes: filter.size_in_bytes(),
             filter,
             window: args.window.is_some(),
             capacity: args.capacity,
@@ -196,7 +215,13 @@ impl Seen {
     fn insert(&mut self, hash: u64) -> Result<(), Full> {
         self.filter.insert(&Hashed(hash))?;
         self.inserted += 1;
-        if self.filter.size_in_bytes() as u64 > self.most_bytes {
+        let bytes = self.filter.size_in_bytes();
+        if bytes == self.bytes {
+            return Ok(());
+        }
+        self.bytes = bytes;
+        self.account();
+        if bytes as u64 > self.most_bytes {
             self.sated = true;
             failure::say(&format!(
                 "warning: {} distinct lines take the {} that are allowed; repeats of later lines are not noticed \
@@ -215,6 +240,11 @@ impl Seen {
         let odds = |rate: f64| rate / (1.0 - rate).max(1e-3);
         self.lost += self.fresh as f64 * (odds(before) + odds(self.rate)) / 2.0;
         self.fresh = 0;
+        if self.filter.kind().can.grow {
+            // Between two growths the rate rises evenly with the keys.
+            self.ask_at = u64::MAX;
+            return;
+        }
         // In a full filter the odds rise fast.
         let still = (self.inserted / 16 + self.step) as f64 * (1.0 - self.rate);
         self.ask_at = self.inserted + (still as u64).max(1);

@@ -1,8 +1,8 @@
 //! `tamis diff`: how much two sets have in common, by their filters.
 
+use crate::ExitCode;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use tamis::{AnyFilter, Bloom, Declared, Estimate, Halve, Hashing, Keyed};
@@ -14,10 +14,11 @@ use crate::secret::SecretArgs;
 
 /// Estimate how many keys two sets have, in common and apart, from their filters
 ///
-/// Both must be `bloom` filters of one hashing and as many bits per key (k). Where one is 2, 4,
-/// 8… times larger it is folded to the other's size first. Behind ± stands the standard error of
-/// each estimate: two times out of three the truth is within it, 19 times out of 20 within twice
-/// of it. A `-` stands where a filter is empty or all its bits are set.
+/// Both must be `bloom` filters of one hashing, of keys written alike (--hex, --int, --kmer, -i),
+/// and of as many bits per key (k). Where one is 2, 4, 8… times larger it is folded to the other's
+/// size first. Behind ± stands the standard error of each estimate: two times out of three the
+/// truth is within it, 19 times out of 20 within twice of it. A `-` stands where a filter is empty
+/// or all its bits are set.
 #[derive(clap::Args)]
 #[command(
     visible_alias = "overlap",
@@ -48,6 +49,13 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let name = args.theirs.display();
     if !ours.1.hashing().agrees_with(theirs.1.hashing()) {
         let why = "the filters hash keys differently; build both with one seed";
+        return Err(Failure::usage(name, why));
+    }
+    let [one, other] = [&ours.1, &theirs.1].map(Keyed::key_form);
+    if one != other {
+        let why = format!(
+            "the filters' keys are written differently: {one} in the first, {other} in the second"
+        );
         return Err(Failure::usage(name, why));
     }
     let (mut a, mut b) = (bloom(&ours)?.clone(), bloom(&theirs)?.clone());

@@ -1,6 +1,6 @@
 //! `tamis get`: the values of keys, from a map.
 
-use std::process::ExitCode;
+use crate::ExitCode;
 
 use tamis::Hashed;
 

@@ -1,8 +1,8 @@
 //! `tamis halve`: a filter that turned out too large is shrunk, without its keys.
 
+use crate::ExitCode;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use serde_json::json;
 use tamis::{AnyFilter, BuildErrorKind, KINDS, Keyed};
@@ -16,11 +16,12 @@ use crate::{output, units};
 /// Shrink a filter to half its size, again and again, where its kind allows
 ///
 /// The bits of a Bloom filter, and the blocks of a blocked one, can be laid over their
-/// neighbours: what is left is the filter that the same keys would have made at half the size.
-/// Its rate is higher, and told. No key is lost.
+/// neighbours, and a quotient filter's fingerprints moved to half the slots: what is left is the
+/// filter that the same keys would have made at half the size. Its rate is higher, and told. No
+/// key is lost.
 ///
-/// A filter of an odd number of blocks cannot be halved; nor can other kinds, whose keys must be
-/// built anew.
+/// A filter of an odd number of blocks or slots cannot be halved, nor one whose keys do not fit;
+/// nor can other kinds, whose keys must be built anew.
 #[derive(clap::Args)]
 #[command(before_help = "Examples:
   tamis halve large.tamis -o small.tamis             half the size
@@ -35,7 +36,7 @@ pub(crate) struct Args {
     output: PathBuf,
 
     /// How many times to halve it [default: 1]
-    #[arg(long, value_name = "N", conflicts_with = "fpr", value_parser = clap::value_parser!(u32).range(1..64))]
+    #[arg(long, value_name = "N", conflicts_with = "fpr", value_parser = units::within::<u32>(1..=63))]
     times: Option<u32>,
 
     /// Halve it as long as no more than this share of false positives is expected

@@ -1,14 +1,14 @@
 //! `tamis info`: what a filter file says of itself.
 
+use crate::ExitCode;
 use std::fmt::Write;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use serde_json::{Map, Value, json};
 use tamis::{AnyFilter, HashCompaction, Keyed, ParamValue};
 
 use crate::failure::Failure;
-use crate::input::Source;
+use crate::input::{Source, in_json, in_words};
 use crate::secret::SecretArgs;
 use crate::{health, output};
 
@@ -74,6 +74,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
                 "seed": hashing.seed(),
                 "policy": seed_policy(&keyed),
             },
+            "key_form": in_json(keyed.key_form()),
             "warnings": warnings,
         }))?;
         return Ok(ExitCode::SUCCESS);
@@ -106,6 +107,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
             bits_per_key.map_or_else(none, |b| b.to_string()),
         ),
         ("shape", shape.join(", ")),
+        ("key form", in_words(keyed.key_form())),
         ("hashing", format!("{}, {seed}", hashing.function())),
         ("seed policy", seed_policy(&keyed)),
     ];

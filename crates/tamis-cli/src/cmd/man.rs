@@ -1,14 +1,15 @@
 //! `tamis man`: the manual, as pages for `man`.
 
+use crate::ExitCode;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use clap::Command;
 use clap_mangen::Man;
 use serde_json::{Map, Value, json};
 
 use crate::failure::Failure;
-use crate::{interrupt, output};
+use crate::output;
+use crate::target::Target;
 
 /// Print the manual page of the program or of a verb, or write all of them
 #[derive(clap::Args)]
@@ -36,8 +37,7 @@ pub(crate) fn run(args: &Args, mut program: Command) -> Result<ExitCode, Failure
         let mut files = Vec::new();
         for (name, page) in all_pages(&program)? {
             let path = dir.join(format!("{name}.1"));
-            interrupt::saving(|| tamis::replace_file(&path, &page))
-                .map_err(|e| Failure::io(path.display(), e))?;
+            Target::of(&path, true, false)?.write_bytes(&page)?;
             files.push(path.display().to_string());
         }
         if args.json {

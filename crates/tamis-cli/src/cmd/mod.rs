@@ -5,6 +5,7 @@ pub(crate) mod advise;
 pub(crate) mod bench;
 pub(crate) mod build;
 pub(crate) mod check;
+pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod count;
 pub(crate) mod dedup;

@@ -1,15 +1,14 @@
 //! `tamis remove`: keys leave a filter that can forget.
 
-use std::io::{self, IsTerminal};
-use std::process::ExitCode;
+use crate::ExitCode;
 
 use serde_json::json;
 use tamis::Hashed;
 
-use crate::change::{ChangeArgs, Place};
+use crate::change::{Change, ChangeArgs};
 use crate::failure::{self, Failure};
 use crate::gather::each_batch;
-use crate::input::{Files, Purpose};
+use crate::input::{Files, Purpose, in_json};
 use crate::progress::Progress;
 use crate::{output, target};
 
@@ -33,7 +32,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(Args { change: args }: &Args) -> Result<ExitCode, Failure> {
     let files = Files::new(&args.keys)?;
-    let (place, mut filter) = Place::open(args)?;
+    let (place, mut filter) = Change::open(args)?;
     let kind = filter.kind();
     if !kind.can.remove {
         let why = format!(
@@ -43,10 +42,11 @@ pub(crate) fn run(Args { change: args }: &Args) -> Result<ExitCode, Failure> {
         return Err(Failure::usage(&place.name, why));
     }
 
+    let input = place.input(args, &filter)?;
     let progress = Progress::over(files.len());
     let (mut given, mut removed) = (0u64, 0u64);
     let purpose = Purpose::keys(*filter.hashing());
-    each_batch(&files, &args.input, purpose, &progress, |batch| {
+    each_batch(&files, &input, purpose, &progress, |batch| {
         given += batch.len() as u64;
         for &hash in batch {
             let held = filter.remove(&Hashed(hash));
@@ -65,13 +65,14 @@ pub(crate) fn run(Args { change: args }: &Args) -> Result<ExitCode, Failure> {
         output::json(&json!({
             "file": place.name,
             "kind": filter.kind().name,
+            "key_form": in_json(filter.key_form()),
             "given": given,
             "removed": removed,
             "keys": filter.len(),
             "bytes": filter.file_len(),
         }))?;
     }
-    if args.verbose || io::stderr().is_terminal() {
+    if args.talks() {
         let (absent, summary) = (given - removed, target::summary(&filter, filter.file_len()));
         failure::say(&format!(
             "{}: {removed} keys removed, {absent} were not held; {summary}",

@@ -1,14 +1,14 @@
 //! `tamis verify`: whether filter files are whole, and hold what they should.
 
+use crate::ExitCode;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use tamis::{AnyFilter, Hashed, Keyed};
 
 use crate::failure::{self, Failure};
 use crate::gather::each_batch;
-use crate::input::{Files, InputArgs, Purpose, Source, read_stdin_once};
+use crate::input::{AskedArgs, Files, InputArgs, Purpose, Source, read_stdin_once};
 use crate::progress::Progress;
 use crate::secret::SecretArgs;
 use crate::{output, target};
@@ -45,7 +45,7 @@ pub(crate) struct Args {
     json: bool,
 
     #[command(flatten)]
-    input: InputArgs,
+    input: AskedArgs,
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
@@ -63,7 +63,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         let (code, report, text) = match opened {
             Ok(filter) => {
                 let (keys, bytes) = (keys.as_ref(), filter.file_len());
-                let missing = keys.map(|keys| not_held(&filter, keys, &args.input));
+                let missing = keys.map(|keys| {
+                    let (name, form) = (path.display().to_string(), filter.key_form());
+                    let input = args.input.of(&name, form, args.quiet || args.json)?;
+                    not_held(&filter, keys, &input)
+                });
                 let missing = missing.transpose()?;
                 let mut report = json!({
                     "file": path.display().to_string(),

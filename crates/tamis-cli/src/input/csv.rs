@@ -8,11 +8,9 @@
 use std::convert::Infallible;
 use std::str::FromStr;
 
-use super::Keys;
-use super::records::{Shape, content, ends};
+use super::records::{BOM, Shape, content, ends};
+use super::{Keys, nearest};
 use crate::failure::Failure;
-
-const BOM: &[u8] = b"\xEF\xBB\xBF";
 
 /// A field's number from 1, or its name.
 #[derive(Clone, Debug)]
@@ -67,6 +65,14 @@ enum Found {
     Unquoted,
 }
 
+/// A field of a record.
+struct FoundField {
+    found: Found,
+    /// Where the next one starts, of this record or, where it `ends_record`, of the next.
+    next: usize,
+    ends_record: bool,
+}
+
 impl Csv {
     pub(super) fn new(field: &Field, delimiter: u8, header: bool, end: u8) -> Csv {
         let (name, index) = match field {
@@ -92,23 +98,22 @@ impl Csv {
         if self.name.is_none() {
             return Ok(self.record(text, bom, last).map_or(0, |(end, _)| end));
         }
-        let mut names = Vec::new();
-        for index in 0.. {
-            self.index = index;
-            let Some((end, found)) = self.record(text, bom, last) else {
+        let (mut names, mut at) = (Vec::new(), bom);
+        loop {
+            let Some(field) = self.field(text, at, last, true) else {
                 return Ok(0);
             };
-            let name = match found {
-                Found::Nothing => {
-                    self.index = self.number_of(&names, source)?;
-                    return Ok(end);
-                }
+            let name = match field.found {
                 Found::At(from, to) => &text[from..to],
-                Found::Unquoted => &self.unquoted,
+                _ => &self.unquoted,
             };
             names.push(String::from_utf8_lossy(name).into_owned());
+            at = field.next.min(text.len());
+            if field.ends_record {
+                self.index = self.number_of(&names, source)?;
+                return Ok(at);
+            }
         }
-        Ok(0)
     }
 
     /// The number, from 0, of the one field that has the name that is sought.
@@ -117,10 +122,7 @@ impl Csv {
         let named = names.iter().zip(0..).filter(|(name, _)| **name == sought);
         let why = match named.map(|(_, number)| number).collect::<Vec<_>>()[..] {
             [number] => return Ok(number),
-            [] => format!(
-                "no field is named `{sought}`; there are: {}",
-                names.join(", ")
-            ),
+            [] => format!("no field is named `{sought}`; {}", nearest(names, &sought)),
             [one, other, ..] => format!(
                 "fields {} and {} are both named `{sought}`; give a number, and --header",
                 one + 1,
@@ -130,47 +132,49 @@ impl Csv {
         Err(Failure::usage(source, why))
     }
 
-    /// The record that starts at `start`: where it ends, and where its field is. `None` where it
-    /// does not end.
-    fn record(&mut self, text: &[u8], start: usize, last: bool) -> Option<(usize, Found)> {
+    /// The record that starts at `at`: where it ends, and where its field is. `None` where it does
+    /// not end.
+    fn record(&mut self, text: &[u8], mut at: usize, last: bool) -> Option<(usize, Found)> {
         let mut found = Found::Nothing;
-        let mut at = start;
         for index in 0.. {
             let wanted = index == self.index;
-            let quoted = self.quotes && text.get(at) == Some(&b'"');
-            let mut field = (at, at);
-            if quoted {
-                let (close, doubled) = self.closing_quote(text, at + 1, last, wanted)?;
-                field = (at + 1, close);
-                at = close;
-                if wanted {
-                    found = if doubled {
-                        Found::Unquoted
-                    } else {
-                        Found::At(field.0, field.1)
-                    };
-                }
+            let field = self.field(text, at, last, wanted)?;
+            if wanted {
+                found = field.found;
             }
-            let next = memchr::memchr2(self.delimiter, self.end, &text[at..]);
-            let stop = match next {
-                Some(next) => at + next,
-                None if last => text.len(),
-                None => return None,
-            };
-            let ended = next.is_none() || text[stop] == self.end;
-            if wanted && !quoted {
-                field.1 = stop;
-                if ended && self.end == b'\n' && text[field.0..field.1].ends_with(b"\r") {
-                    field.1 -= 1;
-                }
-                found = Found::At(field.0, field.1);
+            at = field.next;
+            if field.ends_record {
+                break;
             }
-            if ended {
-                return Some(((stop + 1).min(text.len()), found));
-            }
-            at = stop + 1;
         }
-        None
+        Some((at.min(text.len()), found))
+    }
+
+    /// The field that starts at `at`. `None` where it does not end.
+    fn field(&mut self, text: &[u8], at: usize, last: bool, wanted: bool) -> Option<FoundField> {
+        let mut after = at;
+        let mut found = None;
+        if self.quotes && text.get(at) == Some(&b'"') {
+            let (close, doubled) = self.closing_quote(text, at + 1, last, wanted)?;
+            found = Some(match doubled {
+                true => Found::Unquoted,
+                false => Found::At(at + 1, close),
+            });
+            after = close;
+        }
+        let next = memchr::memchr2(self.delimiter, self.end, &text[after..]);
+        let stop = match next {
+            Some(next) => after + next,
+            None if last => text.len(),
+            None => return None,
+        };
+        let ends_record = next.is_none() || text[stop] == self.end;
+        let has_return = ends_record && self.end == b'\n' && text[at..stop].ends_with(b"\r");
+        Some(FoundField {
+            found: found.unwrap_or(Found::At(at, stop - usize::from(has_return))),
+            next: stop + 1,
+            ends_record,
+        })
     }
 
     /// A quote that is never closed has taken the rest of the input for its own.
@@ -386,6 +390,24 @@ mod tests {
         assert_eq!(fields(text, "id", b','), some(&["1", "3"]));
         assert_eq!(fields(text, "a b", b','), some(&["2", "a"]));
         assert_eq!(fields("id", "id", b','), some(&[]));
+    }
+
+    /// By the steps of a search that starts anew for each, this would take minutes.
+    #[test]
+    fn a_header_of_a_million_fields_is_read_once() {
+        let header: String = (0..1_000_000).map(|i| format!("f{i},")).collect();
+        let text = format!("{header}last\n{}x\n", "1,".repeat(1_000_000));
+        let mut csv = Csv::new(&"last".parse().unwrap(), b',', false, b'\n');
+        let read = csv.read_header(text.as_bytes(), false, "text").unwrap();
+        assert_eq!((read, csv.index), (header.len() + 5, 1_000_000));
+        let mut csv = Csv::new(&"f99999x".parse().unwrap(), b',', false, b'\n');
+        let error = csv.read_header(text.as_bytes(), false, "text").unwrap_err();
+        let error = format!("{error:?}");
+        assert!(
+            error.contains("1000001") && error.contains("f99999"),
+            "{error}"
+        );
+        assert!(error.len() < 200, "{error}");
     }
 
     #[test]

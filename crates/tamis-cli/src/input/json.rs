@@ -13,7 +13,7 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 use serde_json::value::RawValue;
 
 use super::Keys;
-use super::records::{Shape, content, ends};
+use super::records::{BOM, Shape, content, ends};
 use crate::failure::Failure;
 
 /// The names on the way to a value.
@@ -58,7 +58,7 @@ impl Shape for JsonLines {
         let mut start = 0;
         for end in ends(text, self.end, last) {
             let line = content(&text[start..end], self.end);
-            let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
+            let line = line.strip_prefix(BOM).unwrap_or(line);
             if !line.trim_ascii().is_empty() {
                 match value(line, &self.path) {
                     Ok(Some(key)) => keys.push(key.as_bytes())?,

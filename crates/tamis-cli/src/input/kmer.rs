@@ -207,6 +207,15 @@ impl Rolling {
     }
 }
 
+/// The key of a k-mer that stands alone; `false` where the text is none of K bases.
+pub(super) fn push_one(text: &[u8], k: usize, keys: &mut Keys) -> bool {
+    let is_kmer = text.len() == k && text.iter().all(|&letter| base(letter).is_some());
+    if is_kmer {
+        Sequences::new(k, false).rolling.take(text, keys);
+    }
+    is_kmer
+}
+
 #[inline]
 fn base(letter: u8) -> Option<u64> {
     match letter {

@@ -13,9 +13,12 @@
 //!
 //! Every form gives [`Batch`]es: some records, and the hashes of their keys, which is all that a
 //! filter needs. Text passes in pieces of a quarter of a mebibyte and no key is copied, unless
-//! its quotes, escapes or digits must be undone. [`source`] opens and decompresses.
+//! its quotes, escapes or digits must be undone. [`source`] opens and decompresses what [`formats`]
+//! tells apart, and [`form`] is what a filter remembers of all this.
 
 mod csv;
+mod form;
+mod formats;
 mod json;
 mod kmer;
 #[cfg(feature = "parquet")]
@@ -29,10 +32,12 @@ use std::fs::{File, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use tamis::{Hashing, Key};
+use tamis::{Hashing, Key, KeyForm};
 
 use crate::failure::{self, Failure};
+use crate::units;
 pub(crate) use csv::Field;
+pub(crate) use form::{AskedArgs, in_json, in_words};
 pub(crate) use records::content;
 use records::{Lines, Streamed};
 pub(crate) use source::{Source, is_same};
@@ -67,7 +72,7 @@ pub(crate) struct InputArgs {
     column: Option<String>,
 
     /// The keys are the canonical k-mers, of K bases each, of a FASTA or FASTQ file
-    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "K", value_parser = units::within::<u16>(1..=u16::MAX.into()))]
     kmer: Option<u16>,
 
     /// Keys are written in hexadecimal: take the bytes that they stand for
@@ -77,6 +82,18 @@ pub(crate) struct InputArgs {
     /// Keys are whole numbers: take them as the library takes integers
     #[arg(long, conflicts_with_all = ["hex", "kmer"])]
     int: bool,
+
+    /// Capitals are small letters: every key is taken in small letters, as Unicode has them
+    #[arg(short, long, conflicts_with_all = ["hex", "int", "kmer"])]
+    ignore_case: bool,
+
+    /// Take the input as text, though it begins like an archive, a database or a program
+    #[arg(long, conflicts_with = "column")]
+    text: bool,
+
+    /// Whether each record has one k-mer, and is no sequence of many.
+    #[arg(skip)]
+    one_kmer: bool,
 }
 
 /// What is done with the keys that are read.
@@ -86,10 +103,16 @@ pub(crate) struct Purpose {
     pub(crate) hashing: Hashing,
     /// A second hash of each key, which with the first tells keys apart.
     pub(crate) second: Option<Hashing>,
+    /// Whether the keys themselves are kept, too; not those of sequences.
+    pub(crate) whole: bool,
     /// Whether records will be printed, and must be kept whole; else only their keys count.
     pub(crate) print: bool,
+    /// Whether keys are kept as they are written, too; not those of sequences.
+    pub(crate) written: bool,
     /// Whether a record that cannot be read is an error, or a record without a key.
     pub(crate) strict: bool,
+    /// The most bytes that a record may have.
+    pub(crate) longest: usize,
 }
 
 impl Purpose {
@@ -98,8 +121,11 @@ impl Purpose {
         Purpose {
             hashing,
             second: None,
+            whole: false,
             print: false,
+            written: false,
             strict: true,
+            longest: records::LONGEST,
         }
     }
 
@@ -108,9 +134,21 @@ impl Purpose {
         Purpose {
             hashing,
             second: None,
+            whole: false,
             print: true,
+            written: false,
             strict: false,
+            longest: records::LONGEST,
         }
+    }
+
+    /// The same, in so many bytes of memory: a record takes half of them at most, as it is copied
+    /// when it turns out longer.
+    #[must_use]
+    pub(crate) fn within(mut self, memory: u64) -> Purpose {
+        let half = usize::try_from(memory / 2).unwrap_or(usize::MAX);
+        self.longest = half.clamp(records::READ, records::LONGEST);
+        self
     }
 }
 
@@ -122,6 +160,8 @@ impl InputArgs {
             null: self.null,
             hex: self.hex,
             int: self.int,
+            ignore_case: self.ignore_case,
+            text: self.text,
             ..InputArgs::default()
         }
     }
@@ -139,9 +179,10 @@ impl InputArgs {
         }
     }
 
-    /// Whether a record can hold more than one key.
+    /// Whether a record can hold more than one key: it is a sequence.
     pub(crate) fn many_keys(&self) -> bool {
-        self.kmer.is_some()
+        let lies_in = self.field.is_some() || self.json_key.is_some() || self.column.is_some();
+        self.kmer.is_some() && !(lies_in || self.null || self.one_kmer)
     }
 
     /// The byte that ends a record.
@@ -155,22 +196,27 @@ impl InputArgs {
             let why = "this is a filter, not a list of keys or records";
             return Err(Failure::usage(source.name, why));
         }
-        let keys = Keys::new(source.name.clone(), self.writing(), purpose);
+        if self.column.is_none() && !self.text {
+            source.refuse_foreign(self.null)?;
+        }
+        let keys = Keys::new(source.name.clone(), self.form(), purpose);
         let end = self.end();
-        let records: Box<dyn Records> = if let Some(field) = &self.field {
+        let records: Box<dyn Records> = if self.many_keys()
+            && let Some(k) = self.kmer
+        {
+            let shape = kmer::Sequences::new(usize::from(k), purpose.print);
+            Box::new(Streamed::new(source.into_read()?, shape, keys))
+        } else if let Some(field) = &self.field {
             let delimiter = self.delimiter.unwrap_or(b',');
             let shape = csv::Csv::new(field, delimiter, self.header, end);
             Box::new(Streamed::new(source.into_read()?, shape, keys))
         } else if let Some(path) = &self.json_key {
             let shape = json::JsonLines::new(path.clone(), end);
             Box::new(Streamed::new(source.into_read()?, shape, keys))
-        } else if let Some(k) = self.kmer {
-            let shape = kmer::Sequences::new(usize::from(k), purpose.print);
-            Box::new(Streamed::new(source.into_read()?, shape, keys))
         } else if let Some(column) = &self.column {
             parquet_column(source, column, keys)?
         } else {
-            Box::new(Streamed::new(source.into_read()?, Lines { end }, keys))
+            Box::new(Streamed::new(source.into_read()?, Lines::new(end), keys))
         };
         Ok(Reader(records))
     }
@@ -184,14 +230,6 @@ impl InputArgs {
         }
         reader.warn();
         Ok(hashes)
-    }
-
-    fn writing(&self) -> Writing {
-        match (self.hex, self.int) {
-            (true, _) => Writing::Hex,
-            (_, true) => Writing::Int,
-            _ => Writing::Bytes,
-        }
     }
 }
 
@@ -328,6 +366,40 @@ pub(crate) struct Batch<'a> {
     pub(crate) hashes: &'a [u64],
     /// The second hashes, where they were asked for.
     pub(crate) seconds: &'a [u64],
+    /// The keys as they are written, where those were asked for.
+    pub(crate) written: &'a Kept,
+    /// The keys themselves, likewise.
+    pub(crate) whole: &'a Kept,
+}
+
+/// Keys one behind the other, and where each ends.
+#[derive(Default)]
+pub(crate) struct Kept {
+    text: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Kept {
+    fn push(&mut self, key: &[u8]) {
+        self.text.extend_from_slice(key);
+        self.ends.push(self.text.len());
+    }
+
+    fn clear(&mut self) {
+        self.text.clear();
+        self.ends.clear();
+    }
+
+    /// A key by the number of its hash.
+    pub(crate) fn get(&self, number: usize) -> &[u8] {
+        let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.text[start..self.ends[number]]
+    }
+
+    /// All keys, in the order of their hashes.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        (0..self.ends.len()).map(|number| self.get(number))
+    }
 }
 
 /// Where a record ends: in the text, and in the list of hashes.
@@ -355,24 +427,18 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// How keys are written.
-#[derive(Clone, Copy)]
-enum Writing {
-    Bytes,
-    Hex,
-    Int,
-}
-
 /// Where the shapes of input put the keys that they find.
 pub(crate) struct Keys {
     name: String,
-    writing: Writing,
+    form: KeyForm,
     purpose: Purpose,
     /// Where the first record of the batch starts.
     start: usize,
     records: Vec<Record>,
     hashes: Vec<u64>,
     seconds: Vec<u64>,
+    written: Kept,
+    whole: Kept,
     decoded: Vec<u8>,
     /// Records before this batch, with a header.
     before: u64,
@@ -383,15 +449,17 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    fn new(name: String, writing: Writing, purpose: Purpose) -> Keys {
+    fn new(name: String, form: KeyForm, purpose: Purpose) -> Keys {
         Keys {
             name,
-            writing,
+            form,
             purpose,
             start: 0,
             records: Vec::new(),
             hashes: Vec::new(),
             seconds: Vec::new(),
+            written: Kept::default(),
+            whole: Kept::default(),
             decoded: Vec::new(),
             before: 0,
             missing: (0, ""),
@@ -405,6 +473,8 @@ impl Keys {
         self.records.clear();
         self.hashes.clear();
         self.seconds.clear();
+        self.written.clear();
+        self.whole.clear();
     }
 
     fn batch<'a>(&'a self, text: &'a [u8]) -> Batch<'a> {
@@ -414,21 +484,30 @@ impl Keys {
             records: &self.records,
             hashes: &self.hashes,
             seconds: &self.seconds,
+            written: &self.written,
+            whole: &self.whole,
         }
     }
 
     /// A key of the present record, as it is written. An empty one is none.
     #[inline]
     fn push(&mut self, key: &[u8]) -> Result<(), Failure> {
-        match self.writing {
-            _ if key.is_empty() => Ok(()),
-            Writing::Bytes => {
+        match self.form {
+            _ if key.is_empty() => return Ok(()),
+            KeyForm::Lowercase => self.push_lowercase(key),
+            KeyForm::Hex => self.push_hex(key)?,
+            KeyForm::Int => self.push_int(key)?,
+            KeyForm::Kmer(k) => self.push_kmer(key, k.get())?,
+            _ => {
                 self.push_key(key);
-                Ok(())
+                self.keep(key);
             }
-            Writing::Hex => self.push_hex(key),
-            Writing::Int => self.push_int(key),
         }
+        // A key that could not be read has no hash.
+        if self.purpose.written && self.written.ends.len() < self.hashes.len() {
+            self.written.push(key);
+        }
+        Ok(())
     }
 
     /// A key of the present record, whatever the way keys are written.
@@ -440,12 +519,39 @@ impl Keys {
         }
     }
 
+    /// Keeps a key whole, if that is asked for.
+    #[inline]
+    fn keep(&mut self, key: &[u8]) {
+        if self.purpose.whole {
+            self.whole.push(key);
+        }
+    }
+
+    fn push_lowercase(&mut self, text: &[u8]) {
+        let mut decoded = std::mem::take(&mut self.decoded);
+        form::lowercase(text, &mut decoded);
+        self.push_key(&decoded[..]);
+        self.keep(&decoded);
+        self.decoded = decoded;
+    }
+
+    fn push_kmer(&mut self, text: &[u8], k: u16) -> Result<(), Failure> {
+        if kmer::push_one(text, usize::from(k), self) {
+            return Ok(());
+        }
+        self.malformed(|| {
+            let shown = String::from_utf8_lossy(&text[..text.len().min(80)]);
+            format!("`{shown}` is no k-mer of {k} bases")
+        })
+    }
+
     fn push_hex(&mut self, text: &[u8]) -> Result<(), Failure> {
         let mut decoded = std::mem::take(&mut self.decoded);
         decoded.clear();
         let done = from_hex(text, &mut decoded);
         if done {
             self.push_key(&decoded[..]);
+            self.keep(&decoded);
         }
         self.decoded = decoded;
         if done {
@@ -459,10 +565,11 @@ impl Keys {
 
     fn push_int(&mut self, text: &[u8]) -> Result<(), Failure> {
         let number = std::str::from_utf8(text).ok().map(str::trim);
-        if let Some(key) = number.and_then(|n| n.parse::<u64>().ok()) {
+        let unsigned = number.and_then(|n| n.parse::<u64>().ok());
+        let signed = || Some(number?.parse::<i64>().ok()?.cast_unsigned());
+        if let Some(key) = unsigned.or_else(signed) {
             self.push_key(&key);
-        } else if let Some(key) = number.and_then(|n| n.parse::<i64>().ok()) {
-            self.push_key(&key);
+            self.keep(&key.to_le_bytes());
         } else {
             return self.malformed(|| {
                 let shown = String::from_utf8_lossy(&text[..text.len().min(80)]);
@@ -506,15 +613,39 @@ impl Keys {
         let name = &self.name;
         let (missing, what) = self.missing;
         if missing > 0 {
-            remarks.push(format!("{name}: {missing} records have no {what}"));
+            let records = if missing == 1 {
+                "record has"
+            } else {
+                "records have"
+            };
+            remarks.push(format!("{name}: {missing} {records} no {what}"));
         }
         let (malformed, why) = &self.malformed;
         if *malformed > 0 {
-            remarks.push(format!(
-                "{name}: {malformed} records cannot be read, the first of them {why}"
-            ));
+            remarks.push(match malformed {
+                1 => format!("{name}: 1 record cannot be read, {why}"),
+                _ => format!("{name}: {malformed} records cannot be read, the first of them {why}"),
+            });
         }
         remarks
+    }
+}
+
+/// The names that come nearest to one that is not among them, in words.
+fn nearest(names: &[String], sought: &str) -> String {
+    const SHOWN: usize = 3;
+    // A name that is much longer is not near, and takes long to compare.
+    let near = names
+        .iter()
+        .filter(|name| name.len() <= 4 * sought.len() + 16);
+    let mut near: Vec<_> = near
+        .map(|name| (strsim::levenshtein(name, sought), name.as_str()))
+        .collect();
+    near.sort_unstable();
+    let shown: Vec<_> = near.iter().take(SHOWN).map(|(_, name)| *name).collect();
+    match names.len() {
+        ..=SHOWN => format!("there are: {}", names.join(", ")),
+        all => format!("the nearest of {all} are: {}", shown.join(", ")),
     }
 }
 

@@ -8,7 +8,7 @@
 use std::cell::Cell;
 use std::fmt::Display;
 use std::fs::File;
-use std::io::Write;
+use std::io::{self, Write};
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Once;
 
@@ -18,7 +18,7 @@ use parquet::data_type::DataType;
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
-use super::{Batch, Keys, Records, Source};
+use super::{Batch, Keys, Records, Source, nearest};
 use crate::failure::Failure;
 
 /// How many rows are read at a time.
@@ -39,23 +39,20 @@ pub(super) struct Column {
 
 impl Column {
     pub(super) fn open(mut source: Source, name: &str, keys: Keys) -> Result<Column, Failure> {
-        let magic = source.peek()?.starts_with(b"PAR1");
-        let Some(path) = source.regular_path() else {
-            let why = "a Parquet file is not read from its start; give an uncompressed file's name";
-            return Err(Failure::usage(&source.name, why));
-        };
-        if !magic {
+        if !source.peek()?.starts_with(b"PAR1") {
             return Err(Failure::io(&source.name, "this is no Parquet file"));
         }
-        let file = File::open(path).map_err(|e| Failure::io(&source.name, e))?;
+        let file = match source.regular_path() {
+            Some(path) => File::open(path),
+            // It is not read from its start.
+            None => spooled(&mut source),
+        };
+        let file = file.map_err(|e| Failure::io(&source.name, e))?;
         let file = guarded(&source.name, || SerializedFileReader::new(file))?;
         let columns = file.metadata().file_metadata().schema_descr().columns();
         let names: Vec<String> = columns.iter().map(|c| c.path().string()).collect();
         let Some(index) = names.iter().position(|known| known == name) else {
-            let why = format!(
-                "no column is named `{name}`; there are: {}",
-                names.join(", ")
-            );
+            let why = format!("no column is named `{name}`; {}", nearest(&names, name));
             return Err(Failure::usage(&source.name, why));
         };
         let (stored, meaning) = (
@@ -133,6 +130,13 @@ impl Column {
         }
         Ok(true)
     }
+}
+
+/// The bytes of what is no file, or compressed, in a file that nobody else sees.
+fn spooled(source: &mut Source) -> io::Result<File> {
+    let mut file = tamis::nameless(&std::env::temp_dir())?;
+    io::copy(source, &mut file)?;
+    Ok(file)
 }
 
 thread_local! {

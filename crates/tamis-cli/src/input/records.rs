@@ -5,12 +5,13 @@ use std::io::{self, Read};
 
 use super::{Batch, Keys, Records};
 use crate::failure::Failure;
+use crate::units;
 
 /// How much is read at a time: enough to look up thousands of keys together, little enough to
 /// stay in the caches.
 pub(super) const READ: usize = 256 << 10;
 /// A record beyond this is taken for a mistake, such as a file of another kind.
-const LONGEST: usize = 1 << 30;
+pub(super) const LONGEST: usize = 1 << 30;
 
 /// How records and their keys lie in a text.
 pub(super) trait Shape {
@@ -22,9 +23,22 @@ pub(super) trait Shape {
     fn take(&mut self, text: &[u8], last: bool, keys: &mut Keys) -> Result<usize, Failure>;
 }
 
+/// What some programs write at the start of a text in UTF-8. It is no part of the text.
+pub(super) const BOM: &[u8] = b"\xEF\xBB\xBF";
+
 /// Every record is a key.
 pub(super) struct Lines {
-    pub(super) end: u8,
+    end: u8,
+    at_start: bool,
+}
+
+impl Lines {
+    pub(super) fn new(end: u8) -> Lines {
+        Lines {
+            end,
+            at_start: true,
+        }
+    }
 }
 
 impl Shape for Lines {
@@ -35,7 +49,15 @@ impl Shape for Lines {
     fn take(&mut self, text: &[u8], last: bool, keys: &mut Keys) -> Result<usize, Failure> {
         let mut start = 0;
         for end in ends(text, self.end, last) {
-            keys.push(content(&text[start..end], self.end))?;
+            let mut key = content(&text[start..end], self.end);
+            if self.at_start {
+                self.at_start = false;
+                // A NUL record is no text, but the name of a file, say.
+                if self.end == b'\n' {
+                    key = key.strip_prefix(BOM).unwrap_or(key);
+                }
+            }
+            keys.push(key)?;
             keys.end_record(end);
             start = end;
         }
@@ -80,12 +102,12 @@ impl<R: Read, S: Shape> Streamed<R, S> {
         Streamed {
             input,
             shape,
+            longest: keys.purpose.longest,
             keys,
             buf: vec![0; READ],
             filled: 0,
             done: 0,
             ended: false,
-            longest: LONGEST,
         }
     }
 
@@ -111,10 +133,12 @@ impl<R: Read, S: Shape> Streamed<R, S> {
     fn grow(&mut self) -> Result<(), Failure> {
         let len = self.buf.len();
         if len > self.longest {
-            let why = format!(
-                "a record is longer than {} MiB; is this a file of another form?",
-                self.longest >> 20
-            );
+            let hint = match self.longest {
+                LONGEST => "is this a file of another form?",
+                _ => "is this a file of another form? If not, allow more by --max-memory",
+            };
+            let longest = units::show_bytes(self.longest as f64);
+            let why = format!("a record is longer than {longest}; {hint}");
             return Err(Failure::io(&self.keys.name, why));
         }
         // Room for the longest record and its end.
@@ -160,9 +184,9 @@ impl<R: Read, S: Shape> Records for Streamed<R, S> {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use tamis::Hashing;
+    use tamis::{Hashing, KeyForm};
 
-    use super::super::{Purpose, Writing};
+    use super::super::Purpose;
     use super::*;
 
     /// Gives its bytes in pieces of a few, as a slow pipe does.
@@ -177,7 +201,7 @@ pub(super) mod tests {
 
     pub(in super::super) fn keys() -> Keys {
         let purpose = Purpose::lookup(Hashing::default());
-        Keys::new("text".to_string(), Writing::Bytes, purpose)
+        Keys::new("text".to_string(), KeyForm::Plain, purpose)
     }
 
     /// The text of each record with the hashes of its keys, of a text that arrives in steps of so
@@ -217,17 +241,17 @@ pub(super) mod tests {
             &long,
         ] {
             for end in [b'\n', 0] {
-                let whole = records(text, Lines { end }, usize::MAX);
+                let whole = records(text, Lines::new(end), usize::MAX);
                 for step in [1, 2, 3, 7, READ - 1, READ] {
                     if step * 1000 > text.len() {
-                        assert_eq!(records(text, Lines { end }, step), whole, "step {step}");
+                        assert_eq!(records(text, Lines::new(end), step), whole, "step {step}");
                     }
                 }
                 let joined: Vec<u8> = whole.iter().flat_map(|(text, _)| text.clone()).collect();
                 assert_eq!(joined, text);
             }
         }
-        assert_eq!(records(&long, Lines { end: b'\n' }, READ).len(), 2);
+        assert_eq!(records(&long, Lines::new(b'\n'), READ).len(), 2);
     }
 
     /// Texts of the letters that mean something to some shape.
@@ -289,7 +313,7 @@ pub(super) mod tests {
 
     #[test]
     fn only_the_end_is_stripped_and_an_empty_record_has_no_key() {
-        let keys: Vec<_> = records(b"a\r\nb\nc \n\r\n\rd\r\r\n\ne\r", Lines { end: b'\n' }, 4)
+        let keys: Vec<_> = records(b"a\r\nb\nc \n\r\n\rd\r\r\n\ne\r", Lines::new(b'\n'), 4)
             .into_iter()
             .map(|(_, hashes)| hashes)
             .collect();
@@ -303,11 +327,23 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn the_mark_before_a_text_is_no_part_of_its_first_key() {
+        let text = b"\xEF\xBB\xBFa\n\xEF\xBB\xBFb\n";
+        for step in [1, 100] {
+            let lines = records(text, Lines::new(b'\n'), step);
+            assert_eq!(lines[0], (text[..5].to_vec(), vec![hash(b"a")]));
+            assert_eq!(lines[1].1, [hash(&text[5..9])]);
+        }
+        let names = records(b"\xEF\xBB\xBFa\0", Lines::new(0), 1);
+        assert_eq!(names[0].1, [hash(&text[..4])]);
+    }
+
+    #[test]
     fn a_record_of_the_limit_is_read_and_a_longer_one_refused() {
         let limit = 1 << 20;
         for (line, end) in [(limit, "\n"), (limit, "\r\n"), (limit + 2, "\n")] {
             let text = [b"x".repeat(line), end.into()].concat();
-            let mut lines = Streamed::new(&text[..], Lines { end: b'\n' }, keys());
+            let mut lines = Streamed::new(&text[..], Lines::new(b'\n'), keys());
             lines.longest = limit;
             match lines.next_batch() {
                 Ok(batch) => {
@@ -315,7 +351,7 @@ pub(super) mod tests {
                     assert_eq!((record, line), (&text[..], limit));
                 }
                 Err(Failure::Error { message, .. }) => {
-                    assert!(message.starts_with("text: a record is longer than 1 MiB"));
+                    assert!(message.starts_with("text: a record is longer than 1.0 MiB"));
                     assert!(line > limit);
                 }
                 Err(Failure::Closed) => unreachable!("nothing was written"),

@@ -1,8 +1,7 @@
 //! Files and standard input: opened, told apart, and decompressed.
 //!
-//! What is compressed by gzip, zstd or xz is known by its first bytes, whatever its name, and
-//! several compressed pieces one after the other are one input, as for those programs. One that
-//! is cut short or damaged is an error, never an end.
+//! What is compressed by gzip, zstd, xz, bzip2 or lz4 is known by its first bytes, whatever its
+//! name. One that is cut short or damaged is an error, never an end.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -12,14 +11,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use tamis::{AnyFilter, Hashing, Keyed, Open};
 
-use crate::clock;
+use super::formats::{self, Compression, HEAD};
 use crate::failure::Failure;
-
-/// As many bytes as tell a filter from a list of keys, and what is compressed from what is not.
-const SIGNATURE: usize = 8;
-const GZIP: &[u8] = b"\x1F\x8B";
-const ZSTD: &[u8] = b"\x28\xB5\x2F\xFD";
-const XZ: &[u8] = b"\xFD7zXZ\0";
+use crate::{clock, closed};
 
 /// An open file, or standard input.
 pub(crate) struct Source {
@@ -53,6 +47,9 @@ impl Source {
     pub(crate) fn open(path: Option<&Path>) -> Result<Source, Failure> {
         let Some(path) = path.filter(|path| !is_dash(path)) else {
             let name = "standard input".to_string();
+            if closed::stdin() {
+                return Err(Failure::io(name, "it is closed"));
+            }
             return Ok(Source::new(name, io::stdin()));
         };
         let name = path.display().to_string();
@@ -119,7 +116,7 @@ impl Source {
         let open = secret.map_or(Open::new(), |secret| Open::new().hashing(*secret));
         let opened = match self.regular_path() {
             Some(path) => open.load(path),
-            None => open.read(self.head.chain(self.rest)),
+            None => open.read(&mut self),
         };
         let mut filter = opened.map_err(|e| Failure::decode(self.name, &e))?;
         clock::advance(&mut filter)?;
@@ -134,10 +131,24 @@ impl Source {
             .filter(|_| self.len.is_some() && !self.compressed)
     }
 
+    /// Refuses what is known to be no text, and tells what to do. Records that end with NUL may
+    /// be of one letter, and then look like UTF-16 without a mark.
+    pub(super) fn refuse_foreign(&mut self, null: bool) -> Result<(), Failure> {
+        let head = self.peek()?;
+        let unmarked = || formats::unmarked_utf16(head).filter(|_| !null);
+        match formats::foreign(head).or_else(unmarked) {
+            None => Ok(()),
+            Some((what, hint)) => {
+                let why = format!("this is {what}, not records; {hint} (--text reads it as it is)");
+                Err(Failure::usage(&self.name, why))
+            }
+        }
+    }
+
     /// The bytes, decompressed.
     pub(super) fn into_read(mut self) -> Result<impl Read, Failure> {
         self.peek()?;
-        Ok(self.head.chain(self.rest))
+        Ok(self)
     }
 
     /// The first bytes, which stay to be read. None are there only where there is nothing.
@@ -150,51 +161,45 @@ impl Source {
     }
 
     fn look(&mut self) -> io::Result<()> {
-        let head = first_bytes(&mut self.rest)?;
-        let raw = |source: &mut Source, head: Vec<u8>| {
-            let rest = std::mem::replace(&mut source.rest, Box::new(io::empty()));
-            io::BufReader::with_capacity(128 << 10, io::Cursor::new(head).chain(rest))
-        };
-        self.compressed = true;
-        if head.starts_with(GZIP) {
-            let input = raw(self, head);
-            self.rest = Box::new(flate2::bufread::MultiGzDecoder::new(input));
-        } else if head.starts_with(ZSTD) {
-            let input = raw(self, head);
-            self.rest = Box::new(zstd::Decoder::with_buffer(input)?);
-        } else if head.starts_with(XZ) {
-            let input = raw(self, head);
-            self.rest = Box::new(liblzma::bufread::XzDecoder::new_multi_decoder(input));
-        } else {
-            self.compressed = false;
-            self.head = io::Cursor::new(head);
-            return Ok(());
+        let mut head = first_bytes(&mut self.rest)?;
+        if let Some(compression) = Compression::of(&head) {
+            let rest = std::mem::replace(&mut self.rest, Box::new(io::empty()));
+            let input = io::Cursor::new(head).chain(rest);
+            self.rest = compression.undo(io::BufReader::with_capacity(128 << 10, input))?;
+            self.compressed = true;
+            head = first_bytes(&mut self.rest)?;
         }
-        self.head = io::Cursor::new(first_bytes(&mut self.rest)?);
+        self.head = io::Cursor::new(head);
         Ok(())
     }
 }
 
-/// The first bytes: as many as it takes to know what this is not, so that a slow pipe is not
-/// waited for.
-fn first_bytes(input: &mut dyn Read) -> io::Result<Vec<u8>> {
-    let mut head = Vec::new();
-    loop {
-        let mut piece = [0; SIGNATURE];
-        let got = match input.read(&mut piece[head.len()..]) {
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
-            got => got?,
-        };
-        let from = head.len();
-        head.extend_from_slice(&piece[from..from + got]);
-        let undecided = [GZIP, ZSTD, XZ, b"PAR1"]
-            .iter()
-            .any(|magic| magic.starts_with(&head))
-            || tamis::looks_like_filter(&head);
-        if got == 0 || head.len() == SIGNATURE || !undecided {
-            return Ok(head);
+impl Read for Source {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        match self.head.read(out)? {
+            0 => self.rest.read(out),
+            got => Ok(got),
         }
     }
+}
+
+/// The first bytes: as many as it takes to know what this is, without waiting for more than a slow
+/// pipe's first record.
+fn first_bytes(input: &mut dyn Read) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    while formats::is_undecided(&head) {
+        let mut piece = [0; HEAD];
+        match input.read(&mut piece[head.len()..]) {
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+            Ok(0) => break,
+            Ok(got) => {
+                let from = head.len();
+                head.extend_from_slice(&piece[from..from + got]);
+            }
+        }
+    }
+    Ok(head)
 }
 
 /// Counts the bytes that pass.
@@ -229,6 +234,25 @@ mod tests {
         out.finish().unwrap()
     }
 
+    fn bz2(bytes: &[u8]) -> Vec<u8> {
+        let mut out = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+        out.write_all(bytes).unwrap();
+        out.finish().unwrap()
+    }
+
+    fn lz4(bytes: &[u8]) -> Vec<u8> {
+        let mut out = lz4_flex::frame::FrameEncoder::new(Vec::new());
+        out.write_all(bytes).unwrap();
+        out.finish().unwrap()
+    }
+
+    /// As pzstd writes: a frame to skip, which tells how long the next is.
+    fn pzstd(bytes: &[u8]) -> Vec<u8> {
+        let frame = zstd::encode_all(bytes, 1).unwrap();
+        let skipped = [0x50, 0x2A, 0x4D, 0x18, 4, 0, 0, 0];
+        [&skipped[..], &(frame.len() as u32).to_le_bytes(), &frame].concat()
+    }
+
     fn read(bytes: &[u8]) -> Result<Vec<u8>, Failure> {
         let mut out = Vec::new();
         let mut input = Source::of_bytes(bytes).into_read()?;
@@ -243,7 +267,8 @@ mod tests {
         let text: Vec<u8> = (0..50_000u32)
             .flat_map(|i| format!("{i}\n").into_bytes())
             .collect();
-        for pack in [gzip, xz, |b: &[u8]| zstd::encode_all(b, 1).unwrap()] {
+        let zstd = |bytes: &[u8]| zstd::encode_all(bytes, 1).unwrap();
+        for pack in [gzip, xz, bz2, lz4, pzstd, zstd] {
             for text in [&text[..], b"", b"a\n"] {
                 let packed = pack(text);
                 assert_eq!(read(&packed).unwrap(), text);
@@ -251,7 +276,7 @@ mod tests {
                 assert_eq!(read(&twice).unwrap(), [text, text].concat());
             }
             let packed = pack(&text);
-            for cut in [8, packed.len() / 2, packed.len() - 1] {
+            for cut in [20, packed.len() / 2, packed.len() - 1] {
                 assert!(read(&packed[..cut]).is_err(), "cut at {cut}");
             }
         }

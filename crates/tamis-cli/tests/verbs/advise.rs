@@ -25,13 +25,12 @@ fn the_ranked_choice_has_bits_per_key_and_a_reason() {
     assert!(first.contains("times what its rate needs"), "{text}");
     assert_eq!(
         text.lines().count(),
-        7,
-        "a head, the best five, the runner-up: {text}"
+        8,
+        "a head, the best five, the runner-up, the exact set: {text}"
     );
-    assert!(
-        text.lines().last().unwrap().starts_with("the runner-up, `"),
-        "{text}"
-    );
+    let last: Vec<&str> = text.lines().skip(6).collect();
+    assert!(last[0].starts_with("the runner-up, `"), "{text}");
+    assert!(last[1].starts_with("an exact set "), "{text}");
     let json = advise(&["--all"]);
     assert_eq!(kinds(&json)[0], "split_block_256");
     assert!(json["runner_up"].as_str().unwrap().contains("% space"));
@@ -133,7 +132,7 @@ fn memory_is_honoured_by_size_or_by_the_lowest_rate() {
 #[test]
 fn nothing_that_suits_is_exit_code_1_and_usage_2() {
     let room = Room::new();
-    let all = ["--delete", "--count", "--merge", "--grow"];
+    let all = ["--delete", "--count", "1000", "--merge", "--grow"];
     room.run(BASE.iter().chain(&all))
         .exits(1)
         .says(&["no kind"]);
@@ -154,4 +153,70 @@ fn nothing_that_suits_is_exit_code_1_and_usage_2() {
     assert!(said.stderr().contains("speed"));
     let said = room.run(["advise", "--keys", "9", "--delte"]).exits(2);
     assert!(said.stderr().contains("--delete"));
+}
+
+#[test]
+fn the_first_that_is_advised_is_what_build_makes() {
+    let room = Room::new();
+    room.put("keys", crate::common::numbers(0..9000));
+    for fpr in ["10%", "1%", "1/256", "0.001", "1e-4"] {
+        for (needs, room_for_more) in [(&["--static"][..], &[][..]), (&[], &["--capacity", "9001"])]
+        {
+            let advise = ["advise", "--keys", "9000", "--json", "--fpr", fpr];
+            let advice = room.run(advise.iter().chain(needs)).exits(0).json();
+            let build = [
+                "build", "keys", "-o", "f", "--force", "--json", "--fpr", fpr,
+            ];
+            let built = room.run(build.iter().chain(room_for_more)).exits(0).json();
+            assert_eq!(
+                advice["choices"][0]["kind"], built["kind"],
+                "{fpr} {needs:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn units_stand_in_the_heading_and_the_best_five_below() {
+    let room = Room::new();
+    let text = room.run(BASE).stdout();
+    let heading = text.lines().next().unwrap();
+    for unit in ["bits/key", "size", "rate", "instr/lookup", "instr/insert"] {
+        assert!(heading.contains(unit), "{heading}");
+    }
+    let rates = text.lines().skip(1).take(5).map(|row| {
+        let percent = row.split(" %").next().unwrap().rsplit(' ').next();
+        percent.unwrap().parse::<f64>().unwrap()
+    });
+    assert!(rates.clone().all(|rate| rate <= 1.0), "{text}");
+    assert_eq!(rates.count(), 5);
+}
+
+#[test]
+fn rates_have_three_digits_and_names_of_refused_kinds_stand_in_their_column() {
+    let room = Room::new();
+    let advise = [
+        "advise", "--keys", "20k", "--fpr", "2^-16", "--static", "--all",
+    ];
+    let text = room.run(advise).exits(0).stdout();
+    let fuse = text.lines().find(|row| row.contains(" binary_fuse16 "));
+    assert!(
+        fuse.is_some_and(|row| row.contains(" 0.00153 % ")),
+        "{text}"
+    );
+    let advise = ["advise", "--keys", "20k", "--window", "--all"];
+    let text = room.run(advise).exits(0).stdout();
+    let longest = KINDS.iter().map(|kind| kind.name.len()).max().unwrap();
+    for row in text.lines().filter(|row| row.starts_with("   - ")) {
+        assert_eq!(row.as_bytes()[5 + longest], b' ', "{text}");
+        assert_ne!(row.as_bytes()[6 + longest], b' ', "{text}");
+    }
+}
+
+#[test]
+fn copies_are_asked_with_and_without_a_sign_between() {
+    for count in [&["--count", "1000"][..], &["--count=1k"]] {
+        let advice = advise(&[&["--delete"], count].concat());
+        assert_eq!(kinds(&advice), ["quotient_counting"], "{count:?}");
+    }
 }

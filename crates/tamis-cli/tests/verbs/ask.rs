@@ -11,7 +11,7 @@ fn every_kind_that_counts_tells_copies_and_the_others_say_why_not() {
         room.filter("f", 0..50, &["--kind", kind.name, "--capacity", "1000"]);
         let asked = room.feed("7\nabsent\n\n8\n", ["count", "f"]);
         if !kind.can.count {
-            let parts = ["f: ", kind.name, "cannot count", "`counting`"];
+            let parts = ["f: ", kind.name, "cannot count", "`quotient_counting`"];
             asked.exits(2).complains(&parts).prints("");
             continue;
         }
@@ -28,6 +28,51 @@ fn every_kind_that_counts_tells_copies_and_the_others_say_why_not() {
             .exits(1)
             .prints("absent\t0\n");
     }
+}
+
+/// Some keys come very often, most of them once or twice: all are counted, whether they are there
+/// from the start, added later, or more than memory holds.
+#[test]
+fn a_quotient_counting_counts_every_copy_of_skewed_keys() {
+    let room = Room::new();
+    // Key i comes 20 000/(i + 1) times.
+    let copies = |i: u64| 20_000 / (i + 1);
+    let events: Vec<String> = (0..2000)
+        .flat_map(|i| (0..copies(i)).map(move |_| format!("{i}\n")))
+        .collect();
+    room.put("all", events.concat());
+    room.put("first", events[..50_000].concat());
+    room.put("rest", events[50_000..].concat());
+    let expected: String = (0..2000).map(|i| format!("{i}\t{}\n", copies(i))).collect();
+    let kind = ["--kind", "quotient_counting:fpr=1e-9"];
+    let build = |from: &str, to: &str, more: &[&str]| {
+        let args = ["build", from, "-o", to].into_iter().chain(kind);
+        room.run(args.chain(more.iter().copied()))
+    };
+    build("all", "at_once", &[]).exits(0);
+    build("first", "added", &["--capacity", "2000"]).exits(0);
+    room.run(["add", "added", "rest"]).exits(0);
+    let little = ["--max-memory", "1M"];
+    build(
+        "all",
+        "streamed",
+        &[&little[..], &["--capacity", "2000"]].concat(),
+    )
+    .exits(0);
+    for filter in ["at_once", "added", "streamed"] {
+        let ran = room.feed(numbers(0..2000), ["count", filter]).exits(0);
+        ran.prints(&expected);
+        // The capacity is one of distinct keys.
+        let info = room.run(["info", filter, "--json"]).exits(0).json();
+        assert_eq!(
+            (&info["capacity"], &info["fill"]),
+            (&2000.into(), &1.0.into())
+        );
+        assert_eq!(info["warnings"].as_array().map(Vec::len), Some(0));
+    }
+    build("all", "unknown", &little)
+        .exits(2)
+        .complains(&["distinct", "--capacity"]);
 }
 
 #[test]

@@ -87,6 +87,19 @@ fn the_expected_loss_is_what_is_lost() {
 }
 
 #[test]
+fn no_more_lines_are_expected_to_be_lost_than_were_dropped() {
+    let room = Room::new();
+    for lines in [5000, 50_000] {
+        let json = room
+            .feed(numbers(0..lines), ["dedup", "--capacity", "500", "--json"])
+            .exits(0)
+            .json();
+        let lost = json["expected_loss"].as_f64().unwrap();
+        assert!(lost <= json["repeats"].as_f64().unwrap(), "{json}");
+    }
+}
+
+#[test]
 fn memory_is_bounded_and_nothing_is_lost_by_it() {
     let room = Room::new();
     let lines = [numbers(0..500_000), numbers(0..1000)].concat();

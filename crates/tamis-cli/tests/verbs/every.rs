@@ -59,7 +59,7 @@ fn colours_are_left_out_where_they_are_not_wanted() {
 }
 
 /// Arguments with which a verb prints something.
-const PRINTING: [&[&str]; 12] = [
+const PRINTING: [&[&str]; 13] = [
     &["info", "a"],
     &["count", "counted", "keys.txt"],
     &["get", "map", "keys.txt"],
@@ -67,6 +67,7 @@ const PRINTING: [&[&str]; 12] = [
     &["advise", "--keys", "1000"],
     &["diff", "a", "a"],
     &["dedup", "keys.txt", "-q"],
+    &["compare", "keys.txt", "keys.txt"],
     &["bench", "keys.txt", "--kind", "bloom", "--rounds", "1"],
     &["merge", "a", "a", "-o", "f", "--force", "--json"],
     &["report", "a", "--keys", "100"],

@@ -23,7 +23,14 @@ fn a_folded_filter_holds_every_key_in_half_the_bytes() {
         assert!(folded.is_some(), "{kind:?}");
         let info = |name: &str| room.run(["info", name, "--json"]).exits(0).json();
         let bytes = |name: &str| info(name)["bytes"].as_f64().unwrap();
-        assert!((bytes("large") / bytes("small") - 4.0).abs() < 0.1);
+        // Behind the last of its slots a table has up to 512 more, however many there are.
+        let tail = match info("small")["shape"]["slots"].as_f64() {
+            Some(slots) => 512.0 / slots,
+            None => 0.0,
+        };
+        let times = bytes("large") / bytes("small");
+        let least = 3.9 / (1.0 + tail);
+        assert!((least..4.1).contains(&times), "{kind:?}: {times}");
         assert_eq!(info("small")["warnings"].as_array().unwrap().len(), 0);
         room.run(["check", "small", "keys.txt", "-c"])
             .exits(0)

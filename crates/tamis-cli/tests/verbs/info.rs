@@ -60,12 +60,52 @@ fn counters_that_are_stuck_are_told() {
 }
 
 #[test]
+fn a_window_whose_keys_cannot_be_removed_says_so() {
+    let room = Room::new();
+    for (kind, is_told) in [("sliding_table", true), ("sliding", false)] {
+        room.filter("f", 0..100, &["--kind", kind, "--capacity", "1000"]);
+        room.feed("often\n".repeat(20), ["add", "f"]).exits(0);
+        let json = room.run(["info", "f", "--json"]).exits(0).json();
+        let warnings = json["warnings"].to_string();
+        let said = "1 fingerprint has as many copies as are kept";
+        assert_eq!(warnings.contains(said), is_told, "{warnings}");
+    }
+}
+
+/// Copies do not use up the hash: only distinct keys do.
+#[test]
+fn a_great_many_copies_are_no_reason_to_warn() {
+    let room = Room::new();
+    room.filter(
+        "f",
+        0..1,
+        &["--kind", "quotient_counting", "--capacity", "1"],
+    );
+    for _ in 0..63 {
+        room.run(["merge", "f", "f", "-o", "g", "--force"])
+            .exits(0)
+            .says_nothing();
+        std::fs::rename(room.path("g"), room.path("f")).unwrap();
+    }
+    let json = room.run(["info", "f", "--json"]).exits(0).json();
+    assert_eq!(json["keys"], 1u64 << 63);
+    room.run(["merge", "f", "f", "-o", "g"])
+        .exits(2)
+        .says(&["2^64 copies"]);
+    room.run(["merge", "f", "f", "-o", "g", "--max-memory", "9"])
+        .exits(2)
+        .says(&["2^64 copies"]);
+}
+
+#[test]
 fn what_grows_has_no_fill_and_a_window_is_full_at_most() {
     let room = Room::new();
     for (kind, fill) in [
+        ("aleph", serde_json::Value::Null),
         ("scalable", serde_json::Value::Null),
         ("compacting", serde_json::Value::Null),
         ("sliding", 1.0.into()),
+        ("sliding_table", 1.0.into()),
         ("age_partitioned", 1.0.into()),
     ] {
         room.filter("f", 0..100, &["--kind", kind, "--capacity", "200"]);

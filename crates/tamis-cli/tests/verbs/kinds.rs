@@ -15,7 +15,9 @@ fn the_table_says_what_the_library_says() {
         assert_eq!(listed["halve"], kind.can.halve);
         assert_eq!(listed["map"], kind.can.map);
         assert_eq!(listed["window"], kind.can.window);
-        assert_eq!(listed["copies"], kind.copies);
+        let counts_all = kind.copies == u64::MAX;
+        assert_eq!(listed["copies"].is_null(), counts_all);
+        assert!(counts_all || listed["copies"] == kind.copies);
         let params = listed["parameters"].as_array().unwrap();
         assert_eq!(params.len(), kind.params.len());
         for (param, listed) in kind.params.iter().zip(params) {
@@ -28,10 +30,10 @@ fn the_table_says_what_the_library_says() {
             .lines()
             .find(|l| l.split_whitespace().next() == Some(kind.name));
         let cells: Vec<_> = row.unwrap().split_whitespace().skip(1).take(8).collect();
+        assert_eq!(cells[2] == "all", counts_all, "{cells:?}");
         assert_eq!(cells[4] == "yes", kind.can.grow, "{cells:?}");
         assert_eq!(cells[7] == "yes", kind.can.window, "{cells:?}");
     }
-    room.run(["kinds", "extra"]).exits(2);
 }
 
 #[test]
@@ -50,4 +52,44 @@ fn only_the_core_is_listed_unless_all_are_asked_for() {
         text.contains("split_block ") && !text.contains("spectral_recurring"),
         "{text}"
     );
+}
+
+#[test]
+fn a_kind_is_told_of_by_its_name() {
+    let room = Room::new();
+    for kind in KINDS {
+        let told = room.run(["kinds", kind.name]).exits(0).stdout();
+        let by_type = room.run(["kinds", kind.type_name]).exits(0).stdout();
+        assert_eq!(by_type, told);
+        assert!(told.starts_with(&format!("{}: {}", kind.name, kind.about)));
+        for param in kind.params {
+            let line = format!("{}=  {} ({}", param.name, param.about, param.values);
+            assert!(told.contains(&line), "{told}");
+        }
+        // The drawing stands aside, and the essay is whole.
+        assert!(
+            told.contains("\n     ") && told.contains("\nWhen to choose it\n"),
+            "{told}"
+        );
+    }
+    let json = room.run(["kinds", "cuckoo", "--json"]).exits(0).json();
+    assert_eq!(
+        (&json["kind"], &json["remove"]),
+        (&"cuckoo".into(), &true.into())
+    );
+    assert!(
+        json["essay"]
+            .as_str()
+            .unwrap()
+            .contains("# When to choose it")
+    );
+}
+
+#[test]
+fn a_name_that_is_none_has_the_nearest_beside_it() {
+    let room = Room::new();
+    let told = room.run(["kinds", "cukoo"]).exits(2).stderr();
+    assert!(told.contains("`cuckoo`"), "{told}");
+    room.run(["kinds", "cuckoo", "--all"]).exits(2);
+    room.run(["kinds", "cuckoo", "bloom"]).exits(2);
 }

@@ -7,9 +7,11 @@ mod ask;
 mod bench;
 #[path = "../common/mod.rs"]
 mod common;
+mod compare;
 mod dedup;
 mod diff;
 mod every;
+mod form;
 mod halve;
 mod info;
 mod json;

@@ -1,5 +1,12 @@
+#[cfg(target_os = "linux")]
+use std::process::Command as Process;
+
+#[cfg(target_os = "linux")]
+use assert_cmd::cargo_bin;
 use tamis::KINDS;
 
+#[cfg(target_os = "linux")]
+use crate::common::Ran;
 use crate::common::{Room, numbers};
 
 #[test]
@@ -84,4 +91,113 @@ fn exit_codes() {
         .exits(4)
         .says(&["absent: "]);
     assert!(!room.path("f").exists());
+}
+
+/// A file that is larger than what the program may take: the system enforces it.
+#[cfg(target_os = "linux")]
+#[test]
+fn filters_that_memory_does_not_hold_merge_on_disk() {
+    let room = Room::new();
+    // 25 MB each: 100 MB in all, with --max-memory 6M.
+    let large = ["--kind", "quotient:bits=30", "--capacity", "6M"];
+    let names = ["a", "b", "c", "d"];
+    for (i, name) in (0..).zip(names) {
+        room.filter(name, i * 60_000..(i + 1) * 60_000 + 20_000, &large);
+        assert!(room.get(name).len() > 24 << 20);
+    }
+    let merge = ["merge", "a", "b", "c", "d", "-o"];
+    let held = room.run(merge.iter().chain(&["held", "--json"])).exits(0);
+    let limited = |args: &[&str]| {
+        // 40 MiB of addresses, the program's own included.
+        let mut shell = Process::new("sh");
+        shell.args(["-c", "ulimit -v 40960 && exec \"$0\" \"$@\""]);
+        shell.arg(cargo_bin!("tamis")).args(merge).args(args);
+        Ran(shell.current_dir(room.0.path()).output().unwrap())
+    };
+    room.put("old", b"old");
+    limited(&["old", "--force"])
+        .exits(4)
+        .says(&["the system has no"]);
+    assert_eq!(room.get("old"), b"old");
+    let disk = limited(&["old", "--force", "--max-memory", "6M", "--json"]).exits(0);
+    assert!(room.get("old") == room.get("held"), "other bytes");
+    let (mut held, mut disk) = (held.json(), disk.json());
+    assert_eq!(held["file"].take(), "held");
+    assert_eq!(disk["file"].take(), "old");
+    assert_eq!(held, disk);
+}
+
+#[test]
+fn little_memory_gives_the_same_bytes_or_a_reason() {
+    let room = Room::new();
+    let little = ["--max-memory", "10K", "--force", "--verbose"];
+    let merge = |files: &[&str], to: &str| {
+        let args = [&["merge"], files, &["-o", to], &little].concat();
+        room.run(args)
+    };
+    for kind in ["quotient", "quotient_counting"] {
+        let args = ["--kind", kind, "--capacity", "20k"];
+        for (name, keys) in [("a", 0..6000), ("b", 5000..9000), ("c", 8000..15_000)] {
+            room.filter(name, keys, &args);
+        }
+        room.run(["merge", "a", "b", "c", "-o", "held", "--force"])
+            .exits(0);
+        merge(&["a", "b", "c"], "f")
+            .exits(0)
+            .says(&["f: 3 filters united", kind, "17000 keys"]);
+        assert!(room.get("f") == room.get("held"));
+    }
+    // Kinds that are merged in memory: two of them must fit.
+    let bloom = ["--kind", "bloom", "--capacity", "20k"];
+    room.filter("bloom", 0..9, &bloom);
+    merge(&["bloom", "bloom"], "f")
+        .exits(2)
+        .says(&["--max-memory: `bloom` filters can be merged in memory only"]);
+    room.run(["merge", "bloom", "bloom", "-o", "g", "--max-memory", "60K"])
+        .exits(0);
+    merge(&["a", "bloom"], "f")
+        .exits(2)
+        .says(&["bloom: a `bloom` cannot"]);
+    room.filter("fuse", 0..20_000, &["--kind", "binary_fuse8"]);
+    merge(&["fuse", "fuse"], "f")
+        .exits(2)
+        .says(&["fuse: `binary_fuse8` filters cannot be merged"]);
+    room.filter(
+        "other",
+        0..9,
+        &["--kind", "quotient_counting", "--capacity", "30k"],
+    );
+    merge(&["a", "other"], "f")
+        .exits(2)
+        .says(&["other: the filters differ in slots"]);
+    let a = room.get("a");
+    room.feed(
+        &a,
+        [
+            "merge",
+            "a",
+            "-",
+            "-o",
+            "f",
+            "--max-memory",
+            "10K",
+            "--force",
+        ],
+    )
+    .exits(2)
+    .says(&["standard input: ", "--max-memory"]);
+    room.run(["merge", "a", "b", "-o", "-", "--max-memory", "10K"])
+        .exits(2)
+        .says(&["--output -: ", "--max-memory"]);
+    merge(&["a", "absent"], "f").exits(4).says(&["absent: "]);
+    let mut damaged = room.get("a");
+    let middle = damaged.len() / 2;
+    damaged[middle] ^= 1;
+    room.put("damaged", damaged);
+    merge(&["a", "damaged"], "f").exits(3).says(&["damaged: "]);
+    assert!(
+        room.get("f") == room.get("held"),
+        "the old file is as it was"
+    );
+    assert!(!room.names().iter().any(|name| name.ends_with(".tmp")));
 }

@@ -13,13 +13,21 @@ fn at(room: &Room, now: u64, input: &[u8], args: &[&str]) -> Ran {
 }
 
 const START: u64 = 1_700_000_003;
-const BUILD: &[&str] = &["build", "-o", "f", "--kind", "sliding:seconds=600"];
+/// Builds a window of ten minutes, of each kind that has windows of time.
+const BUILDS: [&[&str]; 2] = [
+    &["build", "-o", "f", "--kind", "sliding:seconds=600"],
+    &["build", "-o", "f", "--kind", "sliding_table:seconds=600"],
+];
 
 #[test]
 fn a_window_that_starts_at_time_0_forgets_too() {
+    BUILDS.into_iter().for_each(starts_at_time_0);
+}
+
+fn starts_at_time_0(build: &[&str]) {
     let room = Room::new();
     let keys = numbers(0..100);
-    let build = [BUILD, &["--capacity", "1000"]].concat();
+    let build = [build, &["--capacity", "1000"]].concat();
     at(&room, 0, &keys, &build).exits(0);
     at(&room, 600, &keys, &["check", "f"])
         .exits(0)
@@ -29,9 +37,13 @@ fn a_window_that_starts_at_time_0_forgets_too() {
 
 #[test]
 fn keys_leave_a_window_of_time_as_the_clock_goes() {
+    BUILDS.into_iter().for_each(leave_as_the_clock_goes);
+}
+
+fn leave_as_the_clock_goes(build: &[&str]) {
     let room = Room::new();
     let (old, new) = (numbers(0..100), numbers(1000..1100));
-    let build = [BUILD, &["--capacity", "1000"]].concat();
+    let build = [build, &["--capacity", "1000"]].concat();
     at(&room, START, &old, &build).exits(0);
     let kept = room.get("f");
     at(&room, START + 600, &old, &["check", "f"])
@@ -72,9 +84,13 @@ fn keys_leave_a_window_of_time_as_the_clock_goes() {
 
 #[test]
 fn keys_that_are_too_many_for_the_memory_age_from_now_too() {
+    BUILDS.into_iter().for_each(too_many_for_the_memory);
+}
+
+fn too_many_for_the_memory(build: &[&str]) {
     let room = Room::new();
     let keys = numbers(0..3000);
-    let build = [BUILD, &["--capacity", "20k", "--max-memory", "90K"]].concat();
+    let build = [build, &["--capacity", "20k", "--max-memory", "90K"]].concat();
     at(&room, START, &keys, &build).exits(0);
     at(&room, START + 600, &keys, &["check", "f"])
         .exits(0)
@@ -84,15 +100,20 @@ fn keys_that_are_too_many_for_the_memory_age_from_now_too() {
 
 #[test]
 fn a_clock_that_is_wrong_is_told() {
+    BUILDS.into_iter().for_each(wrong_clock);
+}
+
+fn wrong_clock(build: &[&str]) {
     let room = Room::new();
-    at(&room, START, &numbers(0..9), BUILD).exits(0);
+    at(&room, START, &numbers(0..9), build).exits(0);
     let info = at(&room, START, b"", &["info", "f"]).exits(0).stdout();
     assert!(info.contains("health          good"), "{info}");
     let info = at(&room, START - 60, b"", &["info", "f"]).exits(0).stdout();
     assert!(info.contains("60 seconds ahead"), "{info}");
 
     // By a caller of the library who has not told the time.
-    let config: Config = "sliding:seconds=600,capacity=1000".parse().unwrap();
+    let config: Config = build[4].parse().unwrap();
+    let config = config.capacity(1000);
     let filter: Keyed<AnyFilter> = Keyed::build(&config, ["a", "b"]).unwrap();
     filter.save(room.path("still")).unwrap();
     at(&room, START, b"a\n", &["check", "still"])
@@ -115,4 +136,33 @@ fn a_clock_that_is_wrong_is_told() {
     Ran(bad.unwrap())
         .exits(2)
         .complains(&["TAMIS_NOW", "seconds since 1970"]);
+}
+
+#[test]
+fn a_key_is_taken_out_of_a_window() {
+    let room = Room::new();
+    let build = [BUILDS[1], &["--capacity", "1000"]].concat();
+    at(&room, START, &numbers(0..100), &build).exits(0);
+    at(&room, START + 300, &numbers(0..50), &["remove", "f"]).exits(0);
+    at(&room, START + 600, &numbers(0..100), &["check", "f"])
+        .exits(0)
+        .prints(numbers(50..100));
+    // What has left by itself is not there to be removed.
+    let late = at(&room, START + 750, &numbers(50..60), &["remove", "f"]);
+    assert_ne!(late.0.status.code(), Some(0));
+}
+
+#[test]
+fn more_keys_than_a_window_may_hold_are_refused_until_time_has_passed() {
+    let room = Room::new();
+    let build = [BUILDS[1], &["--capacity", "1000"]].concat();
+    at(&room, START, &numbers(0..1000), &build).exits(0);
+    at(&room, START, &numbers(1000..1250), &["add", "f"]).exits(0);
+    let kept = room.get("f");
+    let refused = at(&room, START + 100, &numbers(2000..2100), &["add", "f"]);
+    refused
+        .exits(2)
+        .complains(&["the window is full with 1250 keys"]);
+    assert!(room.get("f") == kept);
+    at(&room, START + 750, &numbers(2000..2100), &["add", "f"]).exits(0);
 }
