@@ -1,0 +1,263 @@
+"""The figures of docs/REDIS.md: `cargo xtask redis bench` and `cargo xtask redis latency`.
+
+Work is counted in seconds of the server's processor time, which a busy machine does not change
+much: items, or commands, for each of them. Only what a second client waits for is wall-clock time,
+and is shown beside the same of a server that has nothing to do.
+"""
+
+import multiprocessing
+import os
+import pathlib
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+os.environ.setdefault("TAMIS_SERVERS", f"it={sys.argv[1]}")
+from conftest import Server, call
+
+RANGE = 10_000_000
+RAND = "__rand_int__"
+
+
+def cpu(client):
+    info = client.info("cpu")
+    return info["used_cpu_user_main_thread"] + info["used_cpu_sys_main_thread"]
+
+
+def load(server, words, calls, pipeline):
+    """Calls a command so often by redis-benchmark; commands for each second of the server's."""
+    program = pathlib.Path(server.program).with_name("valkey-benchmark")
+    program = program if program.exists() else "redis-benchmark"
+    with server.client() as client:
+        before = cpu(client)
+        command = [program, "-p", server.port, "-n", calls, "-P", pipeline, "-c", 4, "-q"]
+        command += ["-r", RANGE, *words]
+        subprocess.run([str(word) for word in command], check=True, stdout=subprocess.DEVNULL)
+        return calls / (cpu(client) - before)
+
+
+def best(*arguments, rounds=3):
+    return max(load(*arguments) for _ in range(rounds))
+
+
+def speed(server):
+    with server.client() as client:
+        call(client, f"BF.RESERVE bloom 0.01 {RANGE}")
+        call(client, f"CF.RESERVE cuckoo {RANGE} ERROR 0.01")
+        call(client, f"TAMIS.CREATE split KIND split_block CAPACITY {RANGE}")
+    one, hundred = [f"item:{RAND}"], [f"item:{RAND}"] * 100
+    rates = {}
+
+    def row(name, words, calls, pipeline, items=1):
+        rates[name] = items * best(server, words, calls, pipeline)
+        print(f"| `{name}` | {pipeline} | {rates[name] / 1e6:.2f} |", flush=True)
+
+    print("\n| command | pipelined by | million items a second of the main thread |\n|---|---|---|")
+    row("SET", ["SET", f"key:{RAND}", "x"], 200_000, 16)
+    row("GET", ["GET", f"key:{RAND}"], 300_000, 16)
+    row("BF.EXISTS", ["BF.EXISTS", "bloom", *one], 300_000, 16)
+    row("CF.EXISTS", ["CF.EXISTS", "cuckoo", *one], 300_000, 16)
+    row("SADD", ["SADD", "set", *one], 200_000, 16)
+    row("SISMEMBER", ["SISMEMBER", "set", *one], 300_000, 16)
+    row("BF.ADD", ["BF.ADD", "bloom", *one], 200_000, 16)
+    row("SADD, deeper", ["SADD", "set", *one], 200_000, 100)
+    row("SISMEMBER, deeper", ["SISMEMBER", "set", *one], 300_000, 100)
+    row("BF.MADD of 100", ["BF.MADD", "bloom", *hundred], 10_000, 16, 100)
+    row("BF.MEXISTS of 100", ["BF.MEXISTS", "bloom", *hundred], 10_000, 16, 100)
+    row("CF.MEXISTS of 100", ["CF.MEXISTS", "cuckoo", *hundred], 10_000, 16, 100)
+    row("TAMIS.HAS of 100, split_block", ["TAMIS.HAS", "split", *hundred], 10_000, 16, 100)
+    print()
+    for ours, theirs in [
+        ("BF.EXISTS", "GET"),
+        ("BF.MADD of 100", "SADD"),
+        ("BF.MEXISTS of 100", "SISMEMBER"),
+        ("BF.MADD of 100", "SADD, deeper"),
+        ("BF.MEXISTS of 100", "SISMEMBER, deeper"),
+    ]:
+        print(f"{ours} / {theirs}: {rates[ours] / rates[theirs]:.2f}")
+
+
+class Longest:
+    """Calls, and the most processor time that the server's main thread takes for one of them.
+
+    Wall-clock time would tell how busy the machine is.
+    """
+
+    def __init__(self, client):
+        self.client, self.longest, self.calls = client, 0.0, 0
+        self.before = cpu(client)
+
+    def __call__(self, *words):
+        with self.client.pipeline(transaction=False) as pipeline:
+            pipeline.execute_command(*words)
+            pipeline.info("cpu")
+            reply, info = pipeline.execute()
+        after = info["used_cpu_user_main_thread"] + info["used_cpu_sys_main_thread"]
+        self.longest = max(self.longest, after - self.before)
+        self.before, self.calls = after, self.calls + 1
+        return reply
+
+
+def fill(call, *words):
+    """Calls a command with 10^7 items, 1000 at a time."""
+    for at in range(0, RANGE, 1000):
+        call(*words, *range(at, at + 1000))
+
+
+def chunks(call, command, key):
+    """What a filter is dumped as: pairs of the next position and bytes."""
+    at = 0
+    while True:
+        at, chunk = call(command, key, at)
+        if at == 0:
+            return
+        yield at, chunk
+
+
+def ship(call, family, key):
+    """Copies a filter in chunks, as clients know it."""
+    for at, chunk in list(chunks(call, f"{family}.SCANDUMP", key)):
+        call(f"{family}.LOADCHUNK", f"{key}-2", at, chunk)
+
+
+def ship_file(call, key):
+    """Copies a filter as its file."""
+    for end, chunk in list(chunks(call, "TAMIS.DUMP", key)):
+        call("TAMIS.LOAD", f"{key}-3", end - len(chunk), chunk)
+
+
+def pauses(server):
+    """What a single call takes of the server's main thread, with ten million items in a filter."""
+    # A client may wait for minutes; it is the server that may not.
+    with server.client(socket_timeout=600) as client:
+        client.flushall()
+        print("\n| with 10^7 items | calls | the longest, ms |\n|---|---|---|")
+
+        def watch(name, work):
+            call = Longest(client)
+            work(call)
+            print(f"| {name} | {call.calls} | {1000 * call.longest:.1f} |", flush=True)
+
+        client.execute_command("BF.RESERVE", "bloom", 0.01, RANGE)
+        grown = ["BF.INSERT", "grown", "CAPACITY", 1000, "ITEMS"]
+        watch("`BF.MADD` of 1000, room for all", lambda call: fill(call, "BF.MADD", "bloom"))
+        watch("`BF.MADD` of 1000, growing from 1000", lambda call: fill(call, *grown))
+        watch(
+            "`CF.INSERT` of 1000, growing from 1024",
+            lambda call: fill(call, "CF.INSERT", "cuckoo", "ITEMS"),
+        )
+        watch("`BF.SCANDUMP`, `BF.LOADCHUNK`", lambda call: ship(call, "BF", "bloom"))
+        watch("`CF.SCANDUMP`, `CF.LOADCHUNK`", lambda call: ship(call, "CF", "cuckoo"))
+        watch("`TAMIS.MERGE`", lambda call: call("TAMIS.MERGE", "union", "bloom", "bloom-2"))
+        watch(
+            "`TAMIS.MERGE`, of `CF`", lambda call: call("TAMIS.MERGE", "u2", "cuckoo", "cuckoo-2")
+        )
+        watch("`COPY`, of `BF`", lambda call: call("COPY", "bloom", "copy"))
+        watch("`DUMP`, of `BF`", lambda call: call("DUMP", "bloom"))
+        watch("`UNLINK`", lambda call: call("UNLINK", *client.keys()))
+
+
+def ping(port, pipe):
+    """Pings a server every half millisecond until it is told to end; the seconds of each answer."""
+    taken = []
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        while not pipe.poll():
+            begin = time.monotonic()
+            connection.sendall(b"PING\r\n")
+            if not connection.recv(16):
+                break
+            if not taken:
+                pipe.send("ready")
+            taken.append(time.monotonic() - begin)
+            time.sleep(0.0005)
+    pipe.send(taken)
+
+
+def latency(server):
+    """How long a second client waits for an answer, while the first has long work done."""
+    steps = [1, 3, 10, 30, 100]
+    print("\n| meanwhile | seconds | pings | longest, ms |", end="")
+    print("".join(f" above {step} ms |" for step in steps))
+    print("|---" * (4 + len(steps)) + "|")
+    with server.client(socket_timeout=600) as client:
+        call = client.execute_command
+
+        def watch(name, work):
+            ours, theirs = multiprocessing.Pipe()
+            pings = multiprocessing.Process(target=ping, args=(server.port, theirs))
+            pings.start()
+            ours.recv()
+            begin = time.monotonic()
+            work()
+            seconds = time.monotonic() - begin
+            ours.send("end")
+            taken = [1000 * second for second in ours.recv()]
+            pings.join()
+            above = [sum(ms > step for ms in taken) for step in steps]
+            cells = [name, f"{seconds:.1f}", len(taken), f"{max(taken):.1f}", *above]
+            print("| " + " | ".join(str(cell) for cell in cells) + " |", flush=True)
+
+        def rewrite():
+            client.bgrewriteaof()
+            time.sleep(0.1)
+            while client.info("persistence")["aof_rewrite_in_progress"]:
+                time.sleep(0.1)
+
+        watch("nothing", lambda: time.sleep(20))
+        watch("`BF.MADD`, growing", lambda: fill(call, "BF.MADD", "bloom"))
+        watch("`CF.INSERT`, growing", lambda: fill(call, "CF.INSERT", "cuckoo", "ITEMS"))
+        for family, key in ("BF", "bloom"), ("CF", "cuckoo"):
+            watch(f"`{family}.SCANDUMP`, `LOADCHUNK`", lambda f=family, k=key: ship(call, f, k))
+            watch(f"`TAMIS.DUMP`, `LOAD` of `{family}`", lambda k=key: ship_file(call, k))
+            pair = [key, f"{key}-2"]
+            watch(
+                f"`TAMIS.MERGE` of `{family}`",
+                lambda k=key, p=pair: call("TAMIS.MERGE", f"{k}-4", *p),
+            )
+        watch("`BGREWRITEAOF`", rewrite)
+        watch("`COPY`", lambda: call("COPY", "bloom", "copy"))
+        watch("`DUMP`", lambda: call("DUMP", "bloom"))
+        watch("`UNLINK`", lambda: call("UNLINK", *client.keys()))
+        watch("nothing, again", lambda: time.sleep(20))
+
+
+def memory(server):
+    with server.client() as client:
+        client.flushall()
+        call(client, f"BF.RESERVE scaling 0.01 {RANGE}")
+        call(client, f"BF.RESERVE fixed 0.01 {RANGE} NONSCALING")
+        call(client, f"CF.RESERVE cuckoo {RANGE} ERROR 0.01")
+        some = RANGE // 10
+        for at in range(0, some, 1000):
+            call(client, "SADD set", *(f"item:{i:012}" for i in range(at, at + 1000)))
+        print("\n| memory | bytes an item by `MEMORY USAGE` | by the library |\n|---|---|---|")
+        print(f"| a set of 10^6 | {client.memory_usage('set', samples=0) / some:.2f} | |")
+        for family, key in ("BF", "scaling"), ("BF", "fixed"), ("CF", "cuckoo"):
+            info = call(client, f"{family}.INFO {key}")
+            size = info[1 + info.index(b"Size")] / RANGE
+            told = client.memory_usage(key) / RANGE
+            print(f"| `{family}.RESERVE` for 10^7, {key} | {told:.4f} | {size:.4f} |")
+
+
+PARTS = {"bench": [speed, pauses, memory], "latency": [latency]}
+
+
+def main():
+    program = sys.argv[1]
+    with tempfile.TemporaryDirectory() as directory:
+        server = Server(program, pathlib.Path(directory))
+        try:
+            with server.client() as client:
+                info = client.info("server")
+            valkey = info.get("valkey_version")
+            print(f"\n## Valkey {valkey}" if valkey else f"\n## Redis {info['redis_version']}")
+            for part in PARTS[sys.argv[2]]:
+                part(server)
+        finally:
+            server.stop()
+
+
+if __name__ == "__main__":
+    main()
