@@ -84,6 +84,11 @@ pub(crate) fn bits_per_key(bytes: usize, n: usize) -> f64 {
     bytes as f64 * 8.0 / n as f64
 }
 
+/// Bytes that are held now, by all threads.
+pub(crate) fn live() -> usize {
+    LIVE.load(Relaxed)
+}
+
 /// Runs `work` and counts the heap it uses.
 pub(crate) fn count<T>(work: impl FnOnce() -> T) -> (T, Used) {
     let before = LIVE.load(Relaxed);

@@ -5,6 +5,7 @@ mod clock;
 mod compare;
 mod duel;
 mod figures;
+mod fill;
 mod heap;
 mod html;
 mod instructions;
@@ -111,6 +112,15 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         svg: Option<PathBuf>,
     },
+    /// Fill a split block filter and its atomic form, in turns: what threads cost, and gain.
+    Fill {
+        /// Numbers of hashes.
+        #[arg(long, value_delimiter = ',', default_values_t = [100_000, 1_000_000, 10_000_000])]
+        n: Vec<usize>,
+        /// Turns to take.
+        #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u16).range(1..))]
+        turns: u16,
+    },
     /// Make the calls that `cargo xtask instructions` counts; for valgrind.
     #[command(hide = true)]
     Instructions,
@@ -132,6 +142,12 @@ enum Command {
 enum Paper {
     /// Einziger, Friedman, *TinySet*, 2015.
     Tinyset,
+    /// Pagh, Segev, Wieder, *How to approximate a set without knowing its size in advance*, 2013.
+    UnknownSize,
+    /// Pagh, Pagh, Rao, *An optimal Bloom filter replacement*, 2005.
+    Optimal,
+    /// Two comparisons: Szabo-Wexler's survey, and Madison and Zipper's Table 1.
+    Survey,
 }
 
 #[derive(Args)]
@@ -222,6 +238,7 @@ fn main() -> ExitCode {
             html,
             svg,
         } => make_report(&run, other.as_deref(), &html, svg.as_deref()),
+        Command::Fill { n, turns } => fill::run(&n, turns).map(|()| ExitCode::SUCCESS),
         Command::Instructions => instructions::run()
             .map(|()| ExitCode::SUCCESS)
             .map_err(Into::into),
@@ -230,6 +247,21 @@ fn main() -> ExitCode {
             out,
             quick,
         } => paper::tinyset::run(&out, quick).map(|()| ExitCode::SUCCESS),
+        Command::Paper {
+            paper: Paper::UnknownSize,
+            quick,
+            ..
+        } => paper::unknown_size::run(quick).map(|()| ExitCode::SUCCESS),
+        Command::Paper {
+            paper: Paper::Optimal,
+            out,
+            quick,
+        } => paper::optimal::run(&out, quick).map(|()| ExitCode::SUCCESS),
+        Command::Paper {
+            paper: Paper::Survey,
+            quick,
+            ..
+        } => paper::survey::run(quick).map(|()| ExitCode::SUCCESS),
     };
     result.unwrap_or_else(|error| {
         eprintln!("error: {error}");

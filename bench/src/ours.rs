@@ -1,9 +1,9 @@
-//! The library's own kinds: all that are declared.
+//! The library's own kinds: all that are declared, and the exact set.
 //!
 //! A user who knows which filter they want holds its type, and so does the bench: the library
 //! shows it the type of every declared kind, and the loops of single calls are compiled for each.
 
-use tamis::{Config, Cuckoo, Declared, Kind, KindInfo, KindVisitor};
+use tamis::{Config, Cuckoo, Declared, Dictionary, Kind, KindInfo, KindVisitor, option};
 
 use crate::subject::{Built, Calls, Contestant, Inserting};
 
@@ -29,12 +29,13 @@ impl KindVisitor for Makers {
 }
 
 pub(crate) fn contestants() -> Vec<Contestant> {
-    let contestant = |(maker, name, bits): (&Maker, &'static str, Option<u32>)| {
+    type Choice = Option<(&'static str, u32)>;
+    let contestant = |(maker, name, choice): (&Maker, &'static str, Choice)| {
         let &Maker { info, build } = maker;
         let config = move |n: usize, fpr| {
             let config = Config::new(n as u64).fpr(fpr);
-            match bits {
-                Some(bits) => config.set("bits", bits),
+            match choice {
+                Some((param, value)) => config.set(param, value),
                 None => config,
             }
         };
@@ -59,11 +60,59 @@ pub(crate) fn contestants() -> Vec<Contestant> {
     tamis::for_each_kind(&mut makers);
     let kinds = makers.0.iter().map(|maker| (maker, maker.info.name, None));
     // Beside the kinds as they size themselves, the cuckoo filter of 12 bits that papers compare
-    // with.
+    // with, and the one with semi-sorted buckets.
     let is_cuckoo = |maker: &&Maker| maker.info.id == Cuckoo::INFO.id;
-    let cuckoo = makers.0.iter().filter(is_cuckoo);
-    let cuckoo12 = cuckoo.map(|maker| (maker, "cuckoo12", Some(12)));
-    kinds.chain(cuckoo12).map(contestant).collect()
+    let cuckoos = makers.0.iter().filter(is_cuckoo).flat_map(|maker| {
+        [
+            (maker, "cuckoo12", Some((option::BITS.name, 12))),
+            (
+                maker,
+                "cuckoo_semi_sorted",
+                Some((option::SEMI_SORT.name, 1)),
+            ),
+        ]
+    });
+    let filters = kinds.chain(cuckoos).map(contestant);
+    filters.chain([dictionary()]).collect()
+}
+
+/// The exact set, of keys of eight bytes: what filters save is measured from here.
+fn dictionary() -> Contestant {
+    let build = |keys: &mut [u64], _| {
+        let mut set = Dictionary::new();
+        for key in keys {
+            set.insert(key.to_le_bytes()).map_err(|e| e.to_string())?;
+        }
+        Ok(Box::new(set) as _)
+    };
+    Contestant {
+        name: "dictionary",
+        family: "exact",
+        ours: true,
+        build: Box::new(build),
+        insert: Inserting::AsBuild(Box::new(|_, _| Ok(Box::new(Dictionary::new())))),
+        threaded: None,
+        // Slots and keys, old and new while they grow.
+        peak: 64,
+    }
+}
+
+impl Calls for Dictionary {
+    #[inline(always)]
+    fn contains(&self, key: u64) -> bool {
+        self.contains(key.to_le_bytes())
+    }
+
+    #[inline(always)]
+    fn insert(&mut self, key: u64) -> Option<bool> {
+        Some(self.insert(key.to_le_bytes()).is_ok())
+    }
+
+    // No removals: they give memory back, and what is held is asked after them.
+
+    fn expected_fpr(&self) -> Option<f64> {
+        Some(0.0)
+    }
 }
 
 /// A filter of a known kind.

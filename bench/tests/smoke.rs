@@ -126,6 +126,18 @@ fn a_duel_tells_times_and_quotients_of_everyone_who_meets() {
 }
 
 #[test]
+fn filters_that_grow_are_held_to_the_theorem() {
+    let output = bench(&["paper", "unknown-size", "--quick"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let printed = text(&output.stdout);
+    for ours in ["aleph", "scalable"] {
+        let line = format!("verdict, {ours}: the rate is kept at every size; no key is denied;");
+        assert_eq!(printed.matches(&line).count(), 1, "{printed}");
+    }
+    assert!(printed.contains("removals included: holds"), "{printed}");
+}
+
+#[test]
 fn a_papers_tables_have_verdicts_and_its_figures_are_drawn() {
     let directory = tempfile::tempdir().unwrap();
     let out = directory.path().join("figures");

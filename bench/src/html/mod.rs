@@ -2,23 +2,21 @@
 //! narrow screens, light and dark, without scripts.
 
 mod charts;
-mod draw;
 
 use std::fmt::Write;
+
+use tamis_charts::draw::{self, tick_text};
+use tamis_charts::{COLOURS, Form, STYLE};
 
 use crate::figures::{Figure, Row, Run, Shape};
 use crate::keys::KeyType;
 use crate::stats::Samples;
 
-use charts::{Entry, Form};
-pub(crate) use draw::escape;
-use draw::tick_text;
+use charts::{Entry, mark};
+pub(crate) use tamis_charts::draw::escape;
 
-const STYLE: &str = include_str!("style.css");
 /// The rate that is shown at once, where it was measured.
 const MAIN_RATE: f64 = 1.0 / 256.0;
-/// Colours in the style sheet.
-const COLOURS: usize = 10;
 
 /// The page of a run; of a second run, compiled for another processor or of another day, the
 /// ratios.
@@ -87,7 +85,7 @@ pub(crate) fn pareto_file(run: &Run, shape: Shape, title: &str) -> Option<String
     let mut x = 8.0;
     for (i, family) in page.families.iter().enumerate() {
         legend.group(&format!("f{i}"), family, |svg| {
-            svg.mark(true, (x + 5.0, 42.0));
+            svg.mark(mark(true), (x + 5.0, 42.0));
             svg.text("label", (x + 14.0, 46.0), family);
         });
         x += 34.0 + draw::text_width(family, 12.0);
@@ -204,16 +202,16 @@ impl<'a> Page<'a> {
             }
         }
         out += "</nav>\n<fieldset><legend>Families; uncheck to hide</legend><div>\n";
-        let mark = |ours: bool| {
+        let marked = |ours: bool| {
             let mut svg = draw::Svg::default();
-            svg.mark(ours, (7.0, 7.0));
+            svg.mark(mark(ours), (7.0, 7.0));
             format!(
                 "<svg viewBox=\"0 0 14 14\" aria-hidden=\"true\">{}</svg>",
                 svg.0.trim_end()
             )
         };
         for (i, family) in self.families.iter().enumerate() {
-            let (mark, family) = (mark(true), escape(family));
+            let (mark, family) = (marked(true), escape(family));
             let _ = writeln!(
                 out,
                 "<label><input type=\"checkbox\" id=\"hide{i}\" checked> <span class=\"key{i}\">{mark}</span> {family}</label>"
@@ -223,7 +221,7 @@ impl<'a> Page<'a> {
             out,
             "<label><input type=\"checkbox\" id=\"hide-rivals\" checked> <span class=\"key8\">{}</span> \
              other crates</label>",
-            mark(false)
+            marked(false)
         );
         out += "</div></fieldset>\n<style>\n";
         for i in 0..self.families.len().max(9) {
