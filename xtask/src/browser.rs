@@ -1,9 +1,11 @@
 //! `cargo xtask browser`: the page of `tamis report` in a browser, on a wide screen and on a
-//! phone, light and dark.
+//! phone, light and dark: nothing is cut off or scrolls sideways, and its calculator answers.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use serde_json::Value;
 
 use crate::{Failure, cargo, root, run, succeeds};
 
@@ -13,7 +15,8 @@ addEventListener('load', () => {
   const box = e => e.getBoundingClientRect();
   const all = [...document.querySelectorAll('body *')];
   const wide = all.filter(e => !e.closest('.scroll, svg') && box(e).right > innerWidth + 1);
-  const drawings = [...document.querySelectorAll('svg')];
+  // One of two drawings is for the other kind of screen.
+  const drawings = [...document.querySelectorAll('svg')].filter(e => e.getClientRects().length > 0);
   let cut = 0, over = 0, least = 99;
   for (const drawing of drawings) {
     const texts = [...drawing.querySelectorAll('text')].map(box);
@@ -27,8 +30,24 @@ addEventListener('load', () => {
     least = Math.min(least, ...texts.map(t => t.height));
   }
   const style = getComputedStyle(document.body);
-  parent.postMessage(['SEEN', innerWidth, document.documentElement.scrollWidth, wide.length, drawings.length, cut, over,
-    Math.round(least), style.backgroundColor.replace(/[^0-9,]/g, ''), 'END'].join(' '), '*');
+  const scroll = () => document.documentElement.scrollWidth;
+  const before = scroll();
+  // The calculator, used as a reader would.
+  const by = id => document.getElementById(id);
+  const ask = (box, how) => { how(box); box.dispatchEvent(new Event('input', { bubbles: true })); };
+  const rows = () => [...by('answer').tBodies[0].rows].filter(row => box(row).height > 0);
+  ask(by('all'), box => box.checked = true);
+  ask(document.querySelector('.need[value=remove]'), box => box.checked = true);
+  const kinds = rows().map(row => row.cells[0].textContent).sort().join(',');
+  const size = rows()[0].cells[1].textContent;
+  ask(by('keys'), input => input.value = '20M');
+  const larger = rows()[0].cells[1].textContent;
+  const after = scroll();
+  ask(by('keys'), input => input.value = 'many');
+  const refused = rows().length === 0 && by('keys').matches('[aria-invalid=true]');
+  parent.postMessage(['SEEN', innerWidth, Math.max(before, after), wide.length, drawings.length, cut, over,
+    Math.round(least), style.backgroundColor.replace(/[^0-9,]/g, ''), kinds, size.replace(' ', ''), larger.replace(' ', ''),
+    Number(refused), 'END'].join(' '), '*');
 });
 </script></body>"#;
 
@@ -42,6 +61,12 @@ struct Seen {
     over: u32,
     least: u32,
     background: u32,
+    /// What the calculator says of filters that keys leave again, sorted.
+    kinds: String,
+    /// The size of the first of them, for the page's keys and for a thousand times as many.
+    sizes: [String; 2],
+    /// Whether what is no number is refused.
+    refused: bool,
 }
 
 pub(crate) fn check() -> Result<(), Failure> {
@@ -64,9 +89,13 @@ pub(crate) fn check() -> Result<(), Failure> {
         .arg(keys)
         .args(["-o", "f.tamis", "--kind", "bloom"]))?;
     run(tamis().args(["report", "f.tamis", "-o", "page.html", "--keys", "20k"]))?;
+    let advice = [
+        "advise", "--keys", "20k", "--fpr", "0.01", "--delete", "--all", "--json",
+    ];
+    let advised = advised(tamis().args(advice))?;
     let page = read(&directory.join("page.html"))?;
     write(&directory.join("page.html"), &page.replace("</body>", LOOK))?;
-    for width in [360, 1200] {
+    for width in [390, 1280] {
         let around = format!(
             "<!DOCTYPE html><body><script>onmessage = e => document.body.append(e.data)</script>\
              <iframe src=\"page.html\" width=\"{width}\" height=\"900\" style=\"border: 0\"></iframe></body>"
@@ -75,10 +104,10 @@ pub(crate) fn check() -> Result<(), Failure> {
         for dark in [false, true] {
             let seen = look(&browser, &directory, dark)?;
             let screen = if dark { "dark" } else { "light" };
-            judge(&seen, width, dark)
+            judge(&seen, width, dark, &advised)
                 .map_err(|why| format!("report at {width}, {screen}: {why}"))?;
             eprintln!(
-                "   {width} pixels, {screen}: {} drawings, nothing cut",
+                "   {width} pixels, {screen}: {} drawings, nothing cut; the calculator answers",
                 seen.drawings
             );
         }
@@ -86,7 +115,33 @@ pub(crate) fn check() -> Result<(), Failure> {
     Ok(())
 }
 
-fn judge(seen: &Seen, width: u32, dark: bool) -> Result<(), Failure> {
+/// The kinds that are advised, sorted.
+fn advised(command: &mut Command) -> Result<String, Failure> {
+    let output = command.output().map_err(|e| format!("tamis advise: {e}"))?;
+    let json: Value =
+        serde_json::from_slice(&output.stdout).map_err(|e| format!("tamis advise: {e}"))?;
+    let choices = json["choices"].as_array().into_iter().flatten();
+    let mut kinds: Vec<&str> = choices
+        .filter_map(|choice| choice["kind"].as_str())
+        .collect();
+    kinds.sort_unstable();
+    match kinds.is_empty() {
+        true => Err("tamis advise names no kind".into()),
+        false => Ok(kinds.join(",")),
+    }
+}
+
+fn judge(seen: &Seen, width: u32, dark: bool, advised: &str) -> Result<(), Failure> {
+    // A thousand times as many keys, in units of 1024.
+    let grown = match &seen.sizes {
+        [few, many] => few.ends_with("KiB") && many.ends_with("MiB"),
+    };
+    if seen.kinds != advised {
+        let kinds = &seen.kinds;
+        return Err(format!(
+            "the calculator names other kinds than `tamis advise`:\n  {kinds}\n  {advised}"
+        ));
+    }
     let good = [
         (seen.width == width, "the frame has another width"),
         (seen.scroll_width <= width, "the page scrolls sideways"),
@@ -99,6 +154,8 @@ fn judge(seen: &Seen, width: u32, dark: bool) -> Result<(), Failure> {
             (seen.background < 3 * 128) == dark,
             "the colours are the other ones",
         ),
+        (grown, "the calculator's sizes do not follow the keys"),
+        (seen.refused, "the calculator takes any text for a number"),
     ];
     match good.into_iter().find(|(good, _)| !good) {
         Some((_, why)) => Err(why.to_string()),
@@ -143,6 +200,9 @@ fn look(browser: &Path, directory: &Path, dark: bool) -> Result<Seen, Failure> {
             over: number(5)?,
             least: number(6)?,
             background: rgb?.filter_map(|part| part.parse::<u32>().ok()).sum(),
+            kinds: words.get(8)?.to_string(),
+            sizes: [words.get(9)?.to_string(), words.get(10)?.to_string()],
+            refused: number(11)? == 1,
         })
     };
     seen().ok_or_else(|| format!("`{}` is not what was asked", words.join(" ")))

@@ -34,8 +34,9 @@ const RIVALS: &str = "
 ## Rivals
 
 The same of the crates that the bench compares with, through its adapters (`bench/src/rivals.rs`), at 1 % or the next lower
-rate that each offers; who offers none is left out. `cuckoo12` is our cuckoo filter with 12 bits. A lookup in a binary fuse
-filter of ours is of one table here; from 8 million keys on it has a shard to find first.
+rate that each offers; who offers none is left out. `cuckoo12` is our cuckoo filter with 12 bits, and
+`cuckoo_semi_sorted` the one with semi-sorted buckets. A lookup in a binary fuse filter of ours is of one table here; from 8
+million keys on it has a shard to find first.
 
 | rival | absent | present | batch | insert | remove |
 |---|---|---|---|---|---|

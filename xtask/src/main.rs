@@ -5,6 +5,7 @@ mod compile_time;
 mod instructions;
 mod lint;
 mod python;
+mod redis;
 mod tables;
 mod test;
 
@@ -14,6 +15,13 @@ use std::process::{Command, ExitCode};
 const HELP: &str = "\
 cargo xtask test           set up what the tests need, then run all of them
 cargo xtask quick          the tests that find most mistakes soonest: two minutes when all is compiled
+cargo xtask python         build the Python package's wheel and test it (part of `test`)
+cargo xtask python 3.9 …   test the same wheel on other versions of Python
+cargo xtask redis          test the module inside Redis and Valkey (part of `test`)
+cargo xtask redis debian R the same in the servers of another release of Debian, such as forky
+cargo xtask redis serve    start a Redis with the module on this machine, to try it
+cargo xtask redis bench    measure the figures of docs/REDIS.md (takes minutes)
+cargo xtask redis latency  how long others wait while a filter of 10^7 keys is worked on
 cargo xtask browser        look at the page of `tamis report` in a browser (part of `test`)
 cargo xtask lint           formatting, clippy, documentation, house rules
 cargo xtask tables         regenerate docs/KINDS.md and the README's chart (measures; takes minutes)
@@ -29,6 +37,20 @@ fn main() -> ExitCode {
     let result = match arguments.first().map(String::as_str) {
         Some("test") => test::all(),
         Some("quick") => test::quick(),
+        Some("python") if arguments.len() > 1 => python::versions(&arguments[1..]),
+        Some("python") => python::package(),
+        Some("redis") => match arguments.get(1).map(String::as_str) {
+            None => redis::test(),
+            Some("debian") => match arguments.get(2) {
+                Some(release) => redis::test_of(release),
+                None => Err(format!("of which release of Debian?\n\n{HELP}")),
+            },
+            Some("serve") => redis::serve(),
+            Some("bench") => redis::measure("bench", "release"),
+            // The module that the tests have: its assertions cost less than the machine's noise.
+            Some("latency") => redis::measure("latency", "dev"),
+            Some(other) => Err(format!("`cargo xtask redis {other}` is nothing\n\n{HELP}")),
+        },
         Some("browser") => browser::check(),
         Some("lint") => lint::all(),
         Some("tables") => tables::regenerate(),

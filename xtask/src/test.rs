@@ -3,22 +3,24 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::{Failure, browser, cargo, python, root, run, succeeds};
+use crate::{Failure, browser, cargo, python, redis, root, run, succeeds};
 
 pub(crate) fn all() -> Result<(), Failure> {
     let mut parts = Parts::default();
     parts.run("library and program", || {
-        run(cargo().args(["test", "--all-targets"]))
+        run(cargo().args(["test", "--tests"]))
     })?;
     parts.run("documentation", || {
         run(cargo().args(["test", "--workspace", "--doc"]))
     })?;
     parts.run("bench, beside its rivals", || {
         let rest = ["--package", "tamis-bench", "--package", "xtask"];
-        run(cargo().args(["test", "--all-targets"]).args(rest))
+        run(cargo().args(["test", "--tests"]).args(rest))
     })?;
     parts.run("examples", examples)?;
-    parts.run("a reader in Python", python_reader)?;
+    parts.run("a reader in Python", python::reader)?;
+    parts.run("the package for Python", python::package)?;
+    parts.run("the module in Redis and Valkey", redis::test)?;
     parts.run("the report in a browser", browser::check)?;
     parts.run("fuzzing", fuzz_briefly)?;
     parts.tell();
@@ -91,16 +93,6 @@ fn examples() -> Result<(), Failure> {
             .arg(name))?;
     }
     Ok(())
-}
-
-/// The reader that was written from docs/FORMAT.md alone opens the golden files and answers as
-/// they say.
-fn python_reader() -> Result<(), Failure> {
-    let tests = root().join("crates/tamis/tests");
-    let python = python::with_xxhash()?;
-    run(Command::new(python)
-        .arg(tests.join("reader.py"))
-        .arg(tests.join("golden")))
 }
 
 /// Targets and how many inputs each is given: about 20 seconds. The seed is fixed, so that a
