@@ -4,7 +4,10 @@ use crate::ExitCode;
 use std::fmt::Display;
 use std::io::{self, Write};
 
-use tamis::{BuildError, BuildErrorKind, DecodeError, DecodeErrorKind, Full, FullKind};
+use tamis::{
+    BuildError, BuildErrorKind, DecodeError, DecodeErrorKind, Full, FullKind, MergeError,
+    MergeErrorKind,
+};
 
 const USAGE: u8 = 2;
 const DAMAGED: u8 = 3;
@@ -67,6 +70,16 @@ impl Failure {
     pub(crate) fn full(what: impl Display, why: &Full) -> Failure {
         match why.kind() {
             FullKind::Memory(_) => Failure::io(what, why),
+            _ => Failure::usage(what, why),
+        }
+    }
+
+    /// Another filter cannot be merged into `what`.
+    pub(crate) fn merge(what: impl Display, why: &MergeError) -> Failure {
+        match why.kind() {
+            MergeErrorKind::Full(full) if matches!(full.kind(), FullKind::Memory(_)) => {
+                Failure::io(what, why)
+            }
             _ => Failure::usage(what, why),
         }
     }

@@ -330,7 +330,11 @@ impl From<NoMemory> for BuildError {
 
 impl From<Full> for BuildError {
     fn from(e: Full) -> BuildError {
-        BuildErrorKind::Full(e).into()
+        match e.kind() {
+            // Whoever builds has one answer to a lack of memory, whichever step met it.
+            FullKind::Memory(bytes) => BuildErrorKind::Memory { bytes }.into(),
+            _ => BuildErrorKind::Full(e).into(),
+        }
     }
 }
 
@@ -814,5 +818,19 @@ impl Error for MergeFilesError {
             MergeFilesErrorKind::Unsupported(_) => None,
             MergeFilesErrorKind::Write(e) => Some(e),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_build_that_lacks_memory_says_so_whichever_step_met_it() {
+        let of = |kind| BuildError::from(Full::new(kind, 0));
+        let short = of(FullKind::Memory(9));
+        assert!(matches!(short.kind(), BuildErrorKind::Memory { bytes: 9 }));
+        let full = of(FullKind::Capacity);
+        assert!(matches!(full.kind(), BuildErrorKind::Full(_)));
     }
 }

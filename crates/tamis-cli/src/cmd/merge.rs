@@ -155,7 +155,7 @@ fn in_memory(args: &Args, target: &Target, secret: Option<&Hashing>) -> Result<U
         let source = Source::open(Some(path))?;
         let name = source.name.clone();
         let other = source.filter(secret)?;
-        union.merge(&other).map_err(|e| Failure::usage(name, e))?;
+        union.merge(&other).map_err(|e| Failure::merge(name, &e))?;
     }
     let union = target::encoded(union, &target.name())?;
     target.write(&union)?;

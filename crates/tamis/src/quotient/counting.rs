@@ -729,13 +729,7 @@ impl Kind for QuotientCounting {
                     keys,
                     doublings: 0,
                 };
-                written_fitting(made, counts).map_err(|e| {
-                    let full = e.into_full(len);
-                    match full.kind() {
-                        FullKind::Memory(bytes) => BuildErrorKind::Memory { bytes }.into(),
-                        _ => BuildError::from(full),
-                    }
-                })?
+                written_fitting(made, counts).map_err(|e| e.into_full(len))?
             };
             let distinct = counts().count() as u64;
             return Ok(QuotientCounting {

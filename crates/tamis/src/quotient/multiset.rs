@@ -12,7 +12,7 @@ use crate::bits::fastrange;
 use crate::buf::Buf;
 use crate::config::{Config, Param};
 use crate::error::{
-    BuildError, BuildErrorKind, DecodeError, Full, FullKind, MergeError, MergeErrorKind, NoMemory,
+    BuildError, BuildErrorKind, DecodeError, Full, FullKind, MergeError, MergeErrorKind,
 };
 use crate::filter::{Count, Filter, Insert, Kind, Merge, Remove};
 use crate::format::{Decoder, Encoder};
@@ -650,13 +650,8 @@ impl Kind for Multiset {
         let bound = slots << bits;
         let number = |hash: u64| fastrange(hash, bound).0;
         let counts = || counts::added(runs().map(|run| (number(run[0]), run.len() as u64)));
-        Multiset::of((slots, bits), counts).map_err(|e| {
-            let full = e.into_full(hashes.len() as u64);
-            match full.kind() {
-                FullKind::Memory(bytes) => NoMemory { bytes }.into(),
-                _ => full.into(),
-            }
-        })
+        let len = hashes.len() as u64;
+        Multiset::of((slots, bits), counts).map_err(|e| e.into_full(len).into())
     }
 
     fn encode<'a>(&'a self, out: &mut Encoder<'a>) {
