@@ -99,9 +99,11 @@ fn the_smallest_and_the_fastest_are_balanced_and_a_lower_rate_counts() {
     };
     let (small, fast) = (balance("ribbon_bumped"), balance("split_block_256"));
     assert!((0.85..1.0).contains(&(small / fast)), "{small} {fast}");
-    // The second takes a third more space than the others, but errs 2.56 times less than asked.
+    // The smallest two, and the fastest of all.
     let first = advice.choices.iter().take(3).map(|c| c.kind.name);
-    assert!(first.eq(["ribbon_bumped", "binary_fuse8", "ribbon_homogeneous"]));
+    assert!(first.eq(["ribbon_bumped", "ribbon_homogeneous", "split_block_256"]));
+    // It takes a third more space than the smallest, but errs 2.56 times less than asked.
+    assert!(balance("binary_fuse8") < 1.1 * small);
     let ranked = advice.choices.iter().filter_map(|c| c.balance(&needs));
     assert!(ranked.is_sorted());
 }
@@ -275,11 +277,9 @@ fn maps_and_halves_can_be_asked_for() {
 
 #[test]
 fn the_usual_kind_comes_first_and_is_near_the_best() {
-    // Few keys make the overheads of static kinds large, so that the rule does worse here than with
-    // many: of 10⁵ keys it is within 5 %.
     for fixed in [true, false] {
         for fpr in [0.1, 0.01, 1.0 / 256.0, 0.001, 1e-4] {
-            let mut needs = Needs::new(8000, fpr);
+            let mut needs = Needs::new(100_000, fpr);
             needs.fixed = fixed;
             let choices = advise(&needs).unwrap().choices;
             let usual = usual(fpr, fixed);
@@ -288,7 +288,7 @@ fn the_usual_kind_comes_first_and_is_near_the_best() {
             let balances = choices.iter().map(|c| c.balance(&needs).unwrap());
             let best = balances.reduce(f64::min).unwrap();
             let ours = choices[0].balance(&needs).unwrap();
-            assert!(ours <= 1.15 * best, "{} {fpr}: {ours} {best}", usual.kind);
+            assert!(ours <= 1.1 * best, "{} {fpr}: {ours} {best}", usual.kind);
             // Where more is needed, or another ranking is asked for, the ranking alone decides.
             needs.merge = true;
             let ranked = advise(&needs).unwrap().choices;

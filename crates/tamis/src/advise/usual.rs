@@ -3,8 +3,9 @@
 //! first.
 //!
 //! The rule is that of the balance ([`Choice::balance`](super::Choice::balance)), without building
-//! filters to weigh: it looks at the rate alone, so that a few keys more do not change the kind. It
-//! is within 15 % of the best balance (`the_usual_kind_is_near_the_best`).
+//! filters to weigh: it looks at the rate alone, so that a few keys more do not change the kind. Of
+//! 10⁵ keys it is within 10 % of the best balance
+//! (`the_usual_kind_comes_first_and_is_near_the_best`).
 
 use crate::math;
 
