@@ -2,6 +2,7 @@
 
 use std::io;
 
+use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use tamis::{
     BuildError, BuildErrorKind, DecodeError, DecodeErrorKind, Full, FullKind, MergeError,
@@ -51,8 +52,16 @@ pub(crate) fn build(e: &BuildError) -> PyErr {
 pub(crate) fn decode(e: &DecodeError) -> PyErr {
     let told = e.to_string();
     match e.kind() {
-        DecodeErrorKind::Io(e) => io::Error::new(e.kind(), told).into(),
+        DecodeErrorKind::Io(e) => os(e, told),
         _ => error("DecodeError", told),
+    }
+}
+
+/// An error of the system, in these words; of its number Python makes the class.
+pub(crate) fn os(e: &io::Error, told: String) -> PyErr {
+    match e.raw_os_error() {
+        Some(number) => PyOSError::new_err((number, told)),
+        None => io::Error::new(e.kind(), told).into(),
     }
 }
 

@@ -20,7 +20,7 @@ use tamis::{
 use crate::answers::{Answers, Form};
 use crate::errors;
 use crate::ffi::buffer::Array;
-use crate::keys::{Input, Piece, hash_key, in_parts, note_nulls, threads};
+use crate::keys::{Input, Piece, hash_key, in_parts, note_nulls, room, threads};
 
 /// Bytes that a filter lies in, or was written to.
 pub(crate) type Bytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
@@ -199,7 +199,11 @@ impl Filter {
     fn wrap<'py>(self, class: &Bound<'py, PyType>) -> PyResult<Bound<'py, PyAny>> {
         let py = class.py();
         let new = py.get_type::<Filter>().getattr("__new__")?;
-        new.call1((class, Bound::new(py, Ready(Some(self)))?))
+        let made = new.call1((class, Bound::new(py, Ready(Some(self)))?))?;
+        match class.getattr_opt("_needs")? {
+            Some(needs) => py.import("tamis")?.call_method1("_checked", (made, needs)),
+            None => Ok(made),
+        }
     }
 
     /// A filter beside this one, with the same hashing.
@@ -352,18 +356,20 @@ impl Filter {
     }
 
     /// Looks up the keys of a piece behind the answers that are there.
-    fn look_up(&self, piece: &Piece, threads: usize, answers: &mut Answers<bool>) {
+    fn look_up(&self, piece: &Piece, threads: usize, answers: &mut Answers<bool>) -> PyResult<()> {
         let state = self.reading();
         let filter = state.keyed.filter();
         let start = answers.values.len();
         match piece {
             Piece::Hashes(hashes) => {
+                room(&mut answers.values, hashes.len())?;
                 answers.values.resize(start + hashes.len(), false);
                 in_parts(threads, &mut answers.values[start..], |first, out| {
                     filter.contains_batch(&hashes[first..first + out.len()], out);
                 });
             }
             Piece::Column(column) => {
+                room(&mut answers.values, column.len())?;
                 answers.values.resize(start + column.len(), false);
                 in_parts(threads, &mut answers.values[start..], |first, out| {
                     let mut hashes = [0; CHUNK];
@@ -373,12 +379,14 @@ impl Filter {
                         filter.contains_batch(hashes, out);
                     }
                 });
-                note_nulls(&**column, start, &mut answers.valid);
+                note_nulls(&**column, start, &mut answers.valid)?;
             }
         }
         if let Some(valid) = &mut answers.valid {
+            room(valid, answers.values.len() - valid.len())?;
             valid.resize(answers.values.len(), true);
         }
+        Ok(())
     }
 
     /// Inserts many keys.

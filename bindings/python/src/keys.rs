@@ -6,7 +6,7 @@
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 
-use pyo3::exceptions::{PyRecursionError, PyTypeError};
+use pyo3::exceptions::{PyMemoryError, PyRecursionError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{
     PyByteArray, PyBytes, PyDict, PyIterator, PyList, PyMemoryView, PySequence, PyString, PyTuple,
@@ -172,7 +172,7 @@ impl Column for Masked {
 }
 
 /// How many objects are hashed before others may have Python again.
-const PIECE: usize = 1 << 14;
+pub(crate) const PIECE: usize = 1 << 14;
 
 impl<'py> Input<'py> {
     /// Tells what `keys` is. With a function that makes keys, all are Python objects.
@@ -205,6 +205,12 @@ impl<'py> Input<'py> {
             )));
         }
         let form = Form::of(keys)?;
+        if make.is_some() && keys.hasattr("columns")? {
+            return Err(PyTypeError::new_err(
+                "`key=` is called with each object of a list or a column, and this is a table; \
+                 give one of its columns",
+            ));
+        }
         if make.is_some() {
             return input(Source::Iterator(keys.try_iter()?), form);
         }
@@ -226,6 +232,10 @@ impl<'py> Input<'py> {
                     false => Box::new(Array::lent(keys)?),
                 };
                 input(Source::Array(Some(column)), form)
+            }
+            // Of objects Arrow is lent addresses.
+            Form::Polars(series) if series.getattr("dtype")?.str()?.to_cow()? == "Object" => {
+                input(items(keys.call_method0("to_list")?, true), form)
             }
             _ if keys.hasattr("__arrow_c_array__")? => {
                 input(Source::Arrow(Chunks::of_array(keys)?), form)
@@ -307,32 +317,53 @@ impl<'py> Input<'py> {
                 let start = all.len();
                 match piece {
                     Piece::Hashes(hashes) if all.is_empty() => all = hashes,
-                    Piece::Hashes(hashes) => all.extend(hashes),
+                    Piece::Hashes(hashes) => {
+                        room(&mut all, hashes.len())?;
+                        all.extend(hashes);
+                    }
                     Piece::Column(column) => {
+                        room(&mut all, column.len())?;
                         all.resize(start + column.len(), 0);
                         in_parts(threads, &mut all[start..], |first, out| {
                             column.hash(hashing, first, out);
                         });
-                        note_nulls(&*column, start, &mut valid);
+                        note_nulls(&*column, start, &mut valid)?;
                     }
                 }
                 if let Some(valid) = &mut valid {
+                    room(valid, all.len() - valid.len())?;
                     valid.resize(all.len(), true);
                 }
-            });
+                PyResult::Ok(())
+            })?;
         }
         Ok((all, valid, self.form))
     }
 }
 
 /// Notes which keys of a column are null, behind `start` keys that are none.
-pub(crate) fn note_nulls(column: &dyn Column, start: usize, valid: &mut Option<Vec<bool>>) {
+pub(crate) fn note_nulls(
+    column: &dyn Column,
+    start: usize,
+    valid: &mut Option<Vec<bool>>,
+) -> PyResult<()> {
     if !column.may_have_nulls() {
-        return;
+        return Ok(());
     }
-    let valid = valid.get_or_insert_with(|| vec![true; start]);
+    let valid = valid.get_or_insert_default();
+    room(valid, start - valid.len() + column.len())?;
     valid.resize(start, true);
     valid.extend((0..column.len()).map(|i| !column.is_null(i)));
+    Ok(())
+}
+
+/// Makes room for more in a list: an array may claim any length, such as one that numpy repeats.
+pub(crate) fn room<T>(list: &mut Vec<T>, more: usize) -> PyResult<()> {
+    list.try_reserve(more).map_err(|_| {
+        PyMemoryError::new_err(format!(
+            "the system has no memory for {more} more; give fewer keys at a time"
+        ))
+    })
 }
 
 fn hash_items(
@@ -344,7 +375,8 @@ fn hash_items(
     most: usize,
 ) -> PyResult<Vec<u64>> {
     let left = items.len()?.saturating_sub(start).min(most);
-    let mut hashes = Vec::with_capacity(left);
+    let mut hashes = Vec::new();
+    room(&mut hashes, left)?;
     while hashes.len() < left {
         if make.is_none() {
             let (next, left) = (start + hashes.len(), left - hashes.len());

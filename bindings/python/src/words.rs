@@ -7,6 +7,7 @@ use pyo3::types::{PyList, PyTuple};
 use crate::answers::Form;
 use crate::ffi::arrow::Chunks;
 use crate::ffi::buffer::Array;
+use crate::keys::{Column, PIECE, room};
 
 /// The numbers of a list, an iterable, an array or a column, and which of these it is.
 pub(crate) fn of<'py>(object: &Bound<'py, PyAny>) -> PyResult<(Vec<u64>, Form<'py>)> {
@@ -21,12 +22,29 @@ pub(crate) fn of<'py>(object: &Bound<'py, PyAny>) -> PyResult<(Vec<u64>, Form<'p
             Ok((words, form))
         }
         Form::Numpy => {
-            let words = Array::lent(object)?.words().ok_or_else(unsuited)?;
+            if object.hasattr("mask")? {
+                let numpy = object.py().import("numpy")?.getattr("ma")?;
+                if numpy.call_method1("is_masked", (object,))?.is_truthy()? {
+                    return Err(PyTypeError::new_err(
+                        "some of these numbers are masked; `compressed()` gives the others",
+                    ));
+                }
+            }
+            let array = Array::lent(object)?;
+            let mut words = Vec::new();
+            room(&mut words, array.len())?;
+            for i in 0..array.len() {
+                words.push(array.word(i).ok_or_else(unsuited)?);
+            }
             Ok((words, form))
         }
         Form::List => {
             let mut words = Vec::new();
             for word in object.try_iter()? {
+                if words.len() % PIECE == 0 {
+                    object.py().check_signals()?;
+                    room(&mut words, PIECE)?;
+                }
                 words.push(word?.extract()?);
             }
             Ok((words, form))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import multiprocessing
 import os
@@ -298,3 +299,11 @@ def test_hashes_are_the_same_in_every_process():
     made = tamis.Filter(capacity=9)
     assert hashed("1") == hashed("2")
     assert hashed("1").split() == [str(made.hash(key)).encode() for key in ("a", 42, b"x")]
+
+
+def test_a_file_that_is_not_there_has_its_number():
+    for mapped in (False, True):
+        with pytest.raises(FileNotFoundError) as told:
+            tamis.open("nowhere.tamis", mmap=mapped)
+        assert told.value.errno == errno.ENOENT
+        assert "nowhere.tamis" in str(told.value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 import ipaddress
 import pathlib
+import signal
 import struct
 import sys
 import uuid
@@ -470,3 +471,67 @@ def test_lists_that_change_while_they_are_read_do_no_harm():
 
     keys = [Growing(), "a"]
     assert len(FILTER.hash_many(keys)) >= 2
+
+
+def test_a_list_that_shrinks_before_an_object_that_is_no_plain_key():
+    class Shrinks:
+        def __index__(self):
+            del shrinking[3:]
+            return 5
+
+    shrinking: list[object] = []
+    shrinking += [Shrinks(), Shrinks(), Shrinks(), *[1] * 50]
+    assert tamis.Filter(capacity=1000).contains_many(shrinking) == [False] * 3
+
+
+def test_arrays_longer_than_memory_are_refused():
+    filter_ = tamis.Filter(capacity=1000)
+    for length in (2**50, 2**60):
+        endless = np.broadcast_to(np.int8(1), (length,))
+        for call in (filter_.contains_many, filter_.hash_many, tamis.build):
+            with pytest.raises(MemoryError, match="fewer keys at a time"):
+                call(endless)
+        with pytest.raises(MemoryError):
+            filter_.contains_hashes(endless)
+
+
+def test_a_series_of_objects_is_read_by_value():
+    filter_ = tamis.Filter(capacity=1000)
+    names = pl.Series(["alice", "bob"], dtype=pl.Object)
+    filter_.update(names)
+    assert "alice" in filter_
+    assert "bob" in filter_
+    assert filter_.contains_many(names).to_list() == [True, True]
+
+
+def test_a_function_that_makes_keys_is_not_given_a_table():
+    columns = {"id": ["alice", "bob"]}
+    filter_ = tamis.Filter(capacity=1000, key=str.lower)
+    for table in (pd.DataFrame(columns), pl.DataFrame(columns), pa.table(columns)):
+        with pytest.raises(TypeError, match="one of its columns"):
+            filter_.update(table)
+    assert len(filter_) == 0
+
+
+def test_masked_numbers_are_no_hashes():
+    filter_ = tamis.Filter(capacity=1000)
+    words = np.array([1, 2, 3], "u8")
+    some = np.ma.array(words, mask=[0, 1, 0])
+    for call in (filter_.insert_hashes, filter_.contains_hashes):
+        with pytest.raises(TypeError, match="masked"):
+            call(some)
+    with pytest.raises(TypeError, match="masked"):
+        tamis.Map.from_columns(["a", "b", "c"], some)
+    assert filter_.contains_hashes(np.ma.array(words)).tolist() == [False] * 3
+
+
+def test_an_endless_iterable_of_hashes_can_be_interrupted():
+    def endless():
+        for i in range(10**9):
+            if i == 100_000:
+                signal.raise_signal(signal.SIGINT)
+            assert i < 10**6, "nobody heeds the signal"
+            yield 5
+
+    with pytest.raises(KeyboardInterrupt):
+        tamis.Filter(capacity=1000).insert_hashes(endless())

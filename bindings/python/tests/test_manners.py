@@ -648,3 +648,16 @@ def test_rates_are_met_or_refused(kind, fpr):
     except (ValueError, TypeError):
         return
     assert made.fpr <= 1
+
+
+def test_a_class_takes_only_filters_that_can_do_what_it_is_for(tmp_path):
+    plain = tamis.build(["a", "b"])
+    plain.save(tmp_path / "plain.tamis")
+    for kind in (tamis.Counter, tamis.Window, tamis.Map):
+        with pytest.raises(tamis.UnsupportedError, match="kinds that can"):
+            kind.build(["a", "a"])
+        with pytest.raises(tamis.UnsupportedError, match="kinds that can"):
+            kind.open(tmp_path / "plain.tamis")
+        with pytest.raises(tamis.UnsupportedError, match="kinds that can"):
+            kind.load(plain.to_bytes())
+    assert tamis.Counter.build(["a", "a"], "quotient_counting")["a"] >= 1

@@ -46,7 +46,8 @@ use crate::filter::{Count, Filter, Insert, Kind, Remove};
 ///
 /// Every [`Filter`] promises that what was inserted is found. This one does not, so it has the
 /// words without the trait, and nothing that relies on the promise takes it. It has no file: save
-/// [`filter`](Lossy::filter), and remember γ and the seed.
+/// [`filter`](Lossy::filter), remember γ and the seed, and put them together again by
+/// [`from_filter`](Lossy::from_filter).
 ///
 /// # Bibliography
 ///
@@ -76,19 +77,11 @@ impl<F: Kind> Lossy<F> {
         seed: u64,
         hashes: &mut [u64],
     ) -> Result<Lossy<F>, BuildError> {
-        if !(0.0..1.0).contains(&share) {
-            let expected = "a number from 0 to 1, without 1";
-            return Err(BuildError::parameter("share", share, expected));
-        }
-        let word = |i: u64| mix64(mix64(seed ^ 0x6A09_E667_F3BC_C909).wrapping_add(i));
-        let wide = |i| u128::from(word(i)) << 64 | u128::from(word(i + 1));
-        let (a, b) = (wide(1), wide(3));
-        let threshold = (share * 64f64.exp2()) as u64;
-        let is_kept = |hash: u64| rho(a, b, hash) >= threshold;
+        let choice = Lossy::from_filter((), share, seed)?;
         // Those that are kept to the front.
         let mut kept = 0;
         for i in 0..hashes.len() {
-            if is_kept(hashes[i]) {
+            if !choice.is_left_out(hashes[i]) {
                 hashes.swap(kept, i);
                 kept += 1;
             }
@@ -106,13 +99,51 @@ impl<F: Kind> Lossy<F> {
             .clone()
             .capacity((mean + 4.0 * deviation).ceil() as u64);
         let filter = F::build(&inner.fpr(rate), &mut hashes[..kept])?;
+        Lossy::from_filter(filter, share, seed)
+    }
+}
+
+impl<F> Lossy<F> {
+    /// The lossy filter whose [`filter`](Lossy::filter) was saved and is open again, with the share
+    /// and the seed that it was built with. With others it would deny keys that it holds.
+    ///
+    /// ```
+    /// use tamis::{Config, Cuckoo, Hashing, Keyed, Lossy, Open};
+    ///
+    /// let (config, hashing) = (Config::new(1000), Hashing::default());
+    /// let mut hashes: Vec<u64> = (0..1000u64).map(|key| hashing.hash(&key)).collect();
+    /// let lossy: Lossy<Cuckoo> = Lossy::build(&config, 0.1, 7, &mut hashes)?;
+    /// let file = Keyed::from_filter(lossy.filter().clone(), hashing, &config)?.to_bytes();
+    ///
+    /// let opened: Keyed<Cuckoo> = Open::new().bytes(file)?;
+    /// let again = Lossy::from_filter(opened.filter().clone(), 0.1, 7)?;
+    /// assert!(hashes.iter().all(|&hash| again.contains(hash) == lossy.contains(hash)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] when the share is not at least 0 and below 1.
+    pub fn from_filter(filter: F, share: f64, seed: u64) -> Result<Lossy<F>, BuildError> {
+        if !(0.0..1.0).contains(&share) {
+            let expected = "a number from 0 to 1, without 1";
+            return Err(BuildError::parameter("share", share, expected));
+        }
+        let word = |i: u64| mix64(mix64(seed ^ 0x6A09_E667_F3BC_C909).wrapping_add(i));
+        let wide = |i| u128::from(word(i)) << 64 | u128::from(word(i + 1));
         Ok(Lossy {
             filter,
             share,
-            threshold,
-            a,
-            b,
+            threshold: (share * 64f64.exp2()) as u64,
+            a: wide(1),
+            b: wide(3),
         })
+    }
+
+    /// Whether the hash is one of those that are left out.
+    #[inline]
+    pub fn is_left_out(&self, hash: u64) -> bool {
+        rho(self.a, self.b, hash) < self.threshold
     }
 }
 
@@ -123,12 +154,6 @@ fn rho(a: u128, b: u128, hash: u64) -> u64 {
 }
 
 impl<F: Filter> Lossy<F> {
-    /// Whether the hash is one of those that are left out.
-    #[inline]
-    pub fn is_left_out(&self, hash: u64) -> bool {
-        rho(self.a, self.b, hash) < self.threshold
-    }
-
     /// Whether the hash may have been inserted. "Yes" is wrong at the rate [`fpr`](Self::fpr), "no"
     /// for the [share](Self::share) of keys that are left out.
     #[inline]

@@ -78,6 +78,7 @@ class Counter(Filter):
     """
 
     __slots__ = ()
+    _needs = "count"
     # Keys are not kept. Without this, Python would ask for the count of 0, of 1, and so on.
     __iter__ = None
     __reversed__ = None
@@ -92,7 +93,8 @@ class Counter(Filter):
         **options: Any,
     ) -> Self:
         """Make a counter for so many distinct keys."""
-        return _checked(super().__new__(cls, kind, capacity, fpr, keys, **options), "count")
+        made = super().__new__(cls, kind, capacity, fpr, keys, **options)
+        return _checked(made, cls._needs)
 
     def __getitem__(self, key: object) -> int:
         """How often the key came."""
@@ -115,6 +117,7 @@ class Window(Filter):
     """
 
     __slots__ = ()
+    _needs = "window"
 
     def __new__(
         cls,
@@ -126,7 +129,8 @@ class Window(Filter):
         **options: Any,
     ) -> Self:
         """Make a window of so many insertions, or of ``seconds=`` with room for so many."""
-        return _checked(super().__new__(cls, kind, capacity, fpr, keys, **options), "window")
+        made = super().__new__(cls, kind, capacity, fpr, keys, **options)
+        return _checked(made, cls._needs)
 
     def touch(self, key: object) -> bool:
         """Whether the key is in the window; from now on it is, with a whole window before it."""
@@ -175,6 +179,7 @@ class Map(Filter):
     """
 
     __slots__ = ()
+    _needs = "map"
     # Keys are not kept. Without this, Python would ask for the value of 0, of 1, and so on.
     __iter__ = None
     __reversed__ = None
@@ -235,7 +240,7 @@ class Map(Filter):
 
 
 def _checked(made: _F, capability: str) -> _F:
-    """Return the filter, if its kind has this capability."""
+    """Return the filter, if its kind has the capability that its class is for."""
     if capability not in made.can:
         able = ", ".join(f"`{kind.name}`" for kind in kinds() if capability in kind.can)
         message = f"a `{made.kind}` cannot {capability}; kinds that can: {able}"
@@ -374,7 +379,7 @@ def advise(
 
     >>> import tamis
     >>> tamis.advise(1_000_000, 0.001, remove=True).choices[0].kind
-    'cuckoo'
+    'tinyset_removable'
     """
     wishes = {
         "fixed": fixed,

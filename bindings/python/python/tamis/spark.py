@@ -55,7 +55,11 @@ def build(
         static = capacity is None
         kind = "auto" if static else tamis.Filter(capacity=capacity, fpr=fpr).kind
     else:
-        static = "insert" not in next(each.can for each in tamis.kinds() if each.name == kind)
+        can = {each.name: each.can for each in tamis.kinds()}
+        if kind not in can:
+            message = f"no kind of filter is called `{kind}`; `tamis.kinds()` lists those that are"
+            raise tamis.BuildError(message)
+        static = "insert" not in can[kind]
     if static:
         return _build_once(keys, kind, capacity, fpr, shards, options)
     empty = tamis.Filter(kind, capacity, fpr, **options)

@@ -177,14 +177,13 @@ impl Array {
         true
     }
 
-    /// The numbers, if all are whole and none is negative.
-    pub(crate) fn words(&self) -> Option<Vec<u64>> {
-        let word = |i| match self.element {
+    /// A number, if it is whole and not negative.
+    pub(crate) fn word(&self, i: usize) -> Option<u64> {
+        match self.element {
             Element::Unsigned(_) => Some(u64::from_le_bytes(self.integer(i))),
             Element::Signed(width) => u64::try_from(self.signed(i, width)).ok(),
             Element::Bytes | Element::Text => None,
-        };
-        (0..self.len).map(word).collect()
+        }
     }
 
     #[inline]

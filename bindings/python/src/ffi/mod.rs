@@ -8,14 +8,16 @@ pub(crate) mod arrow;
 pub(crate) mod buffer;
 pub(crate) mod objects;
 
-use std::io;
 use std::path::Path;
 
+use pyo3::PyResult;
 use tamis::Mapped;
 
+use crate::errors;
+
 /// A file that is mapped.
-pub(crate) fn mapped(path: &Path) -> io::Result<Mapped> {
-    let named = |e: io::Error| io::Error::new(e.kind(), format!("{}: {e}", path.display()));
+pub(crate) fn mapped(path: &Path) -> PyResult<Mapped> {
     // SAFETY: the documentation of `mmap=True` passes the condition on to the caller.
-    unsafe { Mapped::open(path) }.map_err(named)
+    let mapped = unsafe { Mapped::open(path) };
+    mapped.map_err(|e| errors::os(&e, format!("{}: {e}", path.display())))
 }

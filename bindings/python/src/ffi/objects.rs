@@ -118,6 +118,7 @@ pub(crate) fn hash_items(
     let mut next = start;
     while next < start + most {
         let size = BLOCK.min(start + most - next);
+        let mut found = 0;
         for (i, item) in (next..).zip(&mut block[..size]) {
             let i = i as ffi::Py_ssize_t;
             // SAFETY: `items` is a list or a tuple, as the caller found; both calls compare the
@@ -129,20 +130,25 @@ pub(crate) fn hash_items(
                     false => ffi::PyTuple_GetItem(ptr, i),
                 }
             };
-            prefetch(*item);
-        }
-        for &item in &block[..size] {
             if item.is_null() {
                 // Behind the end of a list that became shorter.
-                let _ = PyErr::take(py);
-                return Ok(());
+                // SAFETY: attached to Python.
+                unsafe { ffi::PyErr_Clear() };
+                break;
             }
+            prefetch(*item);
+            found += 1;
+        }
+        for &item in &block[..found] {
             // SAFETY: see above.
             let object = unsafe { Borrowed::from_ptr(py, item) };
             match hash_plain(object, hashing)? {
                 Some(hash) => hashes.push(hash),
                 None => return Ok(()),
             }
+        }
+        if found < size {
+            break;
         }
         next += size;
     }

@@ -1,6 +1,5 @@
 //! What Python sees of a filter.
 
-use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -236,8 +235,7 @@ impl Filter {
         }
         let path = path_of(path)?;
         let saved = py.detach(|| self.reading().keyed.save(&path));
-        let named = |e: io::Error| io::Error::new(e.kind(), format!("{}: {e}", path.display()));
-        Ok(saved.map_err(named)?)
+        saved.map_err(|e| errors::os(&e, format!("{}: {e}", path.display())))
     }
 
     /// The filter's file as bytes.
@@ -354,7 +352,7 @@ impl Filter {
         // One thread has them warm in its cache.
         let most = if threads > 1 { MANY } else { 8 * CHUNK };
         while let Some(piece) = input.next(py, &self.hashing, key, most)? {
-            py.detach(|| self.look_up(&piece, threads, &mut answers));
+            py.detach(|| self.look_up(&piece, threads, &mut answers))?;
         }
         answers.give(py, &input.form)
     }
@@ -386,7 +384,7 @@ impl Filter {
             valid: None,
         };
         let threads = crate::keys::threads(threads);
-        py.detach(|| self.look_up(&Piece::Hashes(hashes), threads, &mut answers));
+        py.detach(|| self.look_up(&Piece::Hashes(hashes), threads, &mut answers))?;
         answers.give(py, &form)
     }
 
@@ -626,7 +624,7 @@ impl Filter {
                 values: Vec::new(),
                 valid: None,
             };
-            py.detach(|| self.look_up(&piece, 1, &mut answers));
+            py.detach(|| self.look_up(&piece, 1, &mut answers))?;
             let is_key = |i: usize| answers.valid.as_ref().is_none_or(|valid| valid[i]);
             let missing = |(i, &found): (usize, &bool)| !found && is_key(i);
             if answers.values.iter().enumerate().any(missing) {

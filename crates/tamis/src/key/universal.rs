@@ -22,7 +22,8 @@ use crate::bits::mix64;
 ///
 /// x is an integer key, or any other of 8 bytes. A key of another length is first made a number: a
 /// polynomial modulo p in a random point, whose coefficients are the key's bytes, seven at a time,
-/// and its length. Two keys of up to m bytes agree there with probability (⌈m/7⌉ + 1)/2⁶¹.
+/// and its length, and which has no constant term, so that no key is the same number at every
+/// point. Two keys of up to m bytes agree there with probability (⌈m/7⌉ + 1)/2⁶¹.
 ///
 /// # Averages, and single functions
 ///
@@ -171,14 +172,15 @@ impl Family {
 }
 
 /// A polynomial in `point` modulo p: the highest coefficient is the length and one, so that strings
-/// of two lengths are two polynomials.
+/// of two lengths are two polynomials; the lowest is 0, so that none is a number of 8 bytes.
 fn polynomial(point: u64, bytes: &[u8]) -> u64 {
     let length = (bytes.len() as u64).wrapping_add(1) % P;
-    bytes.chunks(7).fold(length, |sum, chunk| {
+    let sum = bytes.chunks(7).fold(length, |sum, chunk| {
         let mut word = [0; 8];
         word[..chunk.len()].copy_from_slice(chunk);
         plus(times(sum, point), u64::from_le_bytes(word))
-    })
+    });
+    times(sum, point)
 }
 
 /// What a seed draws: the words of SplitMix64, by number.
@@ -362,6 +364,8 @@ mod tests {
             string[bit / 8] ^= 1 << (bit % 8);
             strings.push(string);
         }
+        // Eight bytes are the number itself: no constant may stand for another string.
+        strings.extend((1..100u64).map(|number| number.to_le_bytes().to_vec()));
         for family in Family::ALL {
             for seed in 0..100 {
                 let hashes: HashSet<u64> =
@@ -369,7 +373,7 @@ mod tests {
                 assert_eq!(hashes.len(), strings.len(), "{family}, seed {seed}");
             }
         }
-        assert!(polynomial(5, b"1234567") == 8 * 5 + u64::from_le_bytes(*b"1234567\0"));
+        assert!(polynomial(5, b"1234567") == 5 * (8 * 5 + u64::from_le_bytes(*b"1234567\0")));
     }
 
     #[test]

@@ -698,7 +698,7 @@ impl Kind for QuotientCounting {
         if config.capacity < distinct {
             let mut counts: Vec<u64> = runs().map(|run| run.len() as u64).collect();
             counts.sort_unstable();
-            let least = if is_given { bits } else { *BITS.start() as u32 };
+            let least = if is_given { bits } else { USUAL_BITS };
             split = smallest(&counts, least..=bits, fpr);
         }
         loop {

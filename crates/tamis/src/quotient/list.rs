@@ -149,6 +149,14 @@ impl Made {
             return Err(DecodeError::invalid("step", step, expected));
         };
         let (slots, bits) = self.shape(radix);
+        let most = Table::most_used(slots);
+        if used > most {
+            return Err(DecodeError::invalid(
+                "used",
+                used,
+                format!("at most {most} slots"),
+            ));
+        }
         Ok(List {
             table: Table::decode_unchecked(input, slots, bits, used)?,
             made: self,
@@ -226,7 +234,8 @@ impl List {
             at += 1;
         }
         let mut end = at;
-        while end < run.1 && view.get(end) - value < tags {
+        // Not in order where the file was opened without a look at all of it.
+        while end < run.1 && view.get(end).wrapping_sub(value) < tags {
             end += 1;
         }
         Group {

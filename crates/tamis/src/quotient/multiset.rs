@@ -228,7 +228,7 @@ impl Multiset {
     }
 
     /// The same multiset for reading alone, with counters in plain binary; smaller from a rate of
-    /// 2⁻¹⁰ on.
+    /// 2⁻⁹ on.
     ///
     /// ```
     /// use tamis::{Config, Insert, Kind, Multiset};
@@ -520,6 +520,10 @@ impl Filter for Multiset {
 
     fn len(&self) -> u64 {
         self.len
+    }
+
+    fn charged(&self) -> u64 {
+        self.distinct
     }
 
     fn size_in_bytes(&self) -> usize {

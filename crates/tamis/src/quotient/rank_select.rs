@@ -67,7 +67,8 @@ use crate::simd::{Bits, Portable};
 ///
 /// The remainder is put in its place in the run, and everything from there to the next free slot
 /// moves on by one, in whole words. To remove is the inverse. A free slot is all zeros, so that the
-/// bytes depend on what the filter holds and not on how it came there.
+/// bytes depend on what the filter holds and not on how it came there; only the slots that a merge
+/// or [`double`](Quotient::double) has added stay.
 ///
 /// # What no other table can do
 ///

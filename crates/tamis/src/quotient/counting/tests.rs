@@ -134,6 +134,13 @@ fn every_key_may_come_often_at_any_rate() {
         filter.check().unwrap();
         assert!((0..1000).all(|i| filter.count(mix64(i)) >= 1 << 32));
         assert!(filter.fpr() <= fpr);
+        // Also where the slots were counted by few copies.
+        let mut thrice: Vec<u64> = (0..3000).map(|i| mix64(i % 1000)).collect();
+        let mut built = QuotientCounting::build(&Config::new(0).fpr(fpr), &mut thrice).unwrap();
+        for hash in (0..1000).map(mix64) {
+            built.insert_many(hash, 1 << 32).unwrap();
+        }
+        assert!((0..1000).all(|i| built.count(mix64(i)) >= 3 + (1 << 32)));
     }
 }
 

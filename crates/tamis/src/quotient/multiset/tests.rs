@@ -358,3 +358,30 @@ fn a_step_reads_few_digits_in_the_mean() {
         assert!(mean <= 3.1, "{mean} digits a step");
     }
 }
+
+#[test]
+fn a_file_that_nobody_looked_through_does_no_harm() {
+    let mut filter = empty(300, 0.01);
+    for i in 0..600 {
+        filter.insert(mix64(i % 200)).unwrap();
+    }
+    let file = bytes(&filter);
+    for at in 96..file.len() {
+        let mut damaged = file.clone();
+        damaged[at] ^= (mix64(at as u64) as u8).max(1);
+        let Ok(opened) = crate::Open::new().verify(false).bytes::<Multiset>(damaged) else {
+            continue;
+        };
+        let filter = opened.filter();
+        for hash in (190..210).map(mix64) {
+            let _ = (filter.contains(hash), filter.count(hash));
+        }
+    }
+}
+
+#[test]
+fn copies_are_not_charged() {
+    let mut filter = empty(100, 0.01);
+    (0..50).for_each(|_| filter.insert(mix64(1)).unwrap());
+    assert_eq!((filter.len(), filter.charged()), (50, 1));
+}
