@@ -207,8 +207,11 @@ impl Advice {
             second.kind.name, first.kind.name
         );
         let times = second.fpr / first.fpr;
-        if times.is_finite() && !(0.95..=1.05).contains(&times) {
-            told += &format!(", and err {times:.2} times as often");
+        if times.is_finite() && times > 0.0 && !(0.95..=1.05).contains(&times) {
+            told += &match times > 1.0 {
+                true => format!(", and err {} as often", in_times(times)),
+                false => format!(", and err {} less often", in_times(1.0 / times)),
+            };
         }
         if let Some(extras) = extras(second.kind, first.kind) {
             told += &format!("; it {extras}");
@@ -660,15 +663,32 @@ fn explain(choices: &mut [Choice], needs: &Needs) {
                 let least = math::lower_bound_bits_per_key(choice.fpr);
                 if least.is_finite() && least > 0.0 {
                     let times = choice.bits_per_key / least;
-                    reasons.push(format!("{times:.2} times what its rate needs at least"));
+                    let few = match needs.keys < FEW && times > 2.0 {
+                        true => ", as the keys are so few",
+                        false => "",
+                    };
+                    let times = in_times(times);
+                    reasons.push(format!("{times} what its rate needs at least{few}"));
                 }
             }
         }
         if choice.fpr < needs.fpr / 2.0 {
-            let times = needs.fpr / choice.fpr;
-            reasons.push(format!("errs {times:.1} times less than asked"));
+            let times = in_times(needs.fpr / choice.fpr);
+            reasons.push(format!("errs {times} less often than asked"));
         }
         choice.why = reasons.join("; ");
+    }
+}
+
+/// Below so many keys, what a filter takes beside them counts.
+const FEW: u64 = 1000;
+
+/// A factor above 1 for people. In a filter of few keys a rate can be anything.
+fn in_times(factor: f64) -> String {
+    match factor {
+        ..10.0 => format!("{factor:.2} times"),
+        ..1000.0 => format!("{factor:.0} times"),
+        _ => "over 1000 times".to_string(),
     }
 }
 

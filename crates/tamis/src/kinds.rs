@@ -381,6 +381,22 @@ impl KindInfo {
 }
 
 impl KindInfo {
+    /// Whether a person may mean this kind: by its name or its type's, whatever the case of the
+    /// letters and what stands between them.
+    ///
+    /// ```
+    /// let kind = tamis::kind("split_block")?;
+    /// assert!(kind.is_called("SplitBlock512") && kind.is_called("split-block"));
+    /// assert!(!kind.is_called("SplitBlock256"));
+    /// # Ok::<(), tamis::BuildError>(())
+    /// ```
+    pub fn is_called(&self, name: &str) -> bool {
+        let plain = |name: &str| name.replace(['_', '-', ' '], "").to_ascii_lowercase();
+        [self.name, self.type_name]
+            .map(plain)
+            .contains(&plain(name))
+    }
+
     /// Builds a filter of this kind; see [`Kind::build`].
     ///
     /// # Errors
@@ -557,12 +573,13 @@ pub fn kind(name: &str) -> Result<&'static KindInfo, BuildError> {
         if let Some(&(_, kind)) = NAMES.iter().find(|named| named.1 == name) {
             return BuildErrorKind::NotCompiled { kind }.into();
         }
-        let similar = KINDS
-            .iter()
-            .map(|info| (edits(name, info.name), info.name))
-            .min()
-            .filter(|&(edits, _)| 3 * edits <= name.len())
-            .map(|(_, known)| known);
+        let called = KINDS.iter().find(|info| info.is_called(name));
+        let nearest = || {
+            let near = KINDS.iter().map(|info| (edits(name, info.name), info.name));
+            let near = near.min().filter(|&(edits, _)| 3 * edits <= name.len());
+            near.map(|(_, known)| known)
+        };
+        let similar = called.map(|info| info.name).or_else(nearest);
         BuildErrorKind::UnknownKind {
             name: name.into(),
             similar,
@@ -599,6 +616,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn no_two_kinds_are_called_alike() {
+        for kind in KINDS {
+            for name in [kind.name, kind.type_name] {
+                let called = KINDS.iter().filter(|other| other.is_called(name));
+                assert!(called.map(|other| other.name).eq([kind.name]), "{name}");
+            }
+        }
+    }
+
+    #[test]
     fn a_misspelt_kind_is_answered_with_the_nearest_name() {
         let error = kind("cukoo").unwrap_err();
         assert_eq!(
@@ -613,6 +640,8 @@ mod tests {
             ("blom", Some("bloom")),
             ("binary_fuse", Some("binary_fuse8")),
             ("splitblock", Some("split_block")),
+            ("SplitBlock512", Some("split_block")),
+            ("SplitBlock256", Some("split_block_256")),
             ("hello", None),
             ("hyperloglog", None),
             ("set", None),
