@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 use tamis::{AnyFilter, Keyed};
 
 use crate::failure::Failure;
+use crate::output;
 
 /// Takes the place of the clock: seconds since 1970.
 const VARIABLE: &str = "TAMIS_NOW";
@@ -64,6 +65,7 @@ pub(crate) fn warning(filter: &Keyed<AnyFilter>) -> Option<String> {
     };
     let ahead = told.saturating_sub(now().ok()?).as_secs();
     (ahead > 0).then(|| {
-        format!("its clock is {ahead} seconds ahead of this machine's, and stands still until then")
+        let ahead = output::counted(ahead, "second");
+        format!("its clock is {ahead} ahead of this machine's, and stands still until then")
     })
 }

@@ -52,7 +52,8 @@ fn of_numbers(numbers: &Numbers) -> Vec<String> {
     let mut warnings = Vec::new();
     if is_over {
         warnings.push(format!(
-            "over capacity: it was made for {capacity} keys and holds {keys}; build a larger one"
+            "over capacity: it was made for {} and holds {keys}; build a larger one",
+            output::counted(capacity, "key")
         ));
     }
     if now > SCATTER * requested {
@@ -64,8 +65,9 @@ fn of_numbers(numbers: &Numbers) -> Vec<String> {
     }
     if tamis::math::hash_is_too_short(keys.max(1), requested) {
         warnings.push(format!(
-            "a 64-bit hash promises no rate below {:.1e} for {keys} keys, and {requested:.1e} was asked for",
-            16.0 * tamis::math::hash_floor(keys)
+            "a 64-bit hash promises no rate below {:.1e} for {}, and {requested:.1e} was asked for",
+            16.0 * tamis::math::hash_floor(keys),
+            output::counted(keys, "key")
         ));
     }
     warnings
@@ -96,9 +98,9 @@ fn stuck(keyed: &Keyed<AnyFilter>) -> Option<String> {
         false => "lookups answer yes more often",
     };
     (stuck > 0).then(|| {
-        let plural = if stuck == 1 { "" } else { "s" };
+        let stuck = output::counted(stuck, "counter");
         format!(
-            "{stuck} counter{plural} stuck at the greatest value: {removal}{counts}; build \
+            "{stuck} stuck at the greatest value: {removal}{counts}; build \
              with wider counters (counter_bits), or insert keys less often"
         )
     })

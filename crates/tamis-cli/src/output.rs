@@ -1,6 +1,7 @@
 //! Standard output, and how numbers look on it.
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -87,6 +88,21 @@ pub(crate) fn json(value: &Value) -> Result<(), Failure> {
     write(format!("{value:#}\n").as_bytes())
 }
 
+/// The name of a file as data: its own bytes, which need not be text.
+pub(crate) fn name(path: &Path) -> &[u8] {
+    path.as_os_str().as_encoded_bytes()
+}
+
+/// So many of something: 1 key, 2 keys.
+pub(crate) fn counted(number: u64, one: &str) -> String {
+    format!("{number} {}", plural(number, one))
+}
+
+/// The word for so many of something.
+pub(crate) fn plural(number: u64, one: &str) -> String {
+    format!("{one}{}", if number == 1 { "" } else { "s" })
+}
+
 /// A false-positive rate for people: in percent, and as one in so many.
 pub(crate) fn rate(fpr: f64) -> String {
     if fpr <= 0.0 {
@@ -158,6 +174,12 @@ mod tests {
         assert_eq!(rate(1.0), "100 %");
         let percents = [0.0, 2f64.powi(-16), 0.0099, 0.5].map(percent);
         assert_eq!(percents, ["0 %", "0.00153 %", "0.99 %", "50 %"]);
+    }
+
+    #[test]
+    fn one_is_one_and_any_other_number_many() {
+        let told = [0, 1, 2].map(|number| counted(number, "key"));
+        assert_eq!(told, ["0 keys", "1 key", "2 keys"]);
     }
 
     #[test]

@@ -57,10 +57,10 @@ fn read(
             column.read_header(batch.header(), &name)?;
             for (record, keys) in batch.records() {
                 records += 1;
+                let text = column.of(record).unwrap_or_default();
                 let Some(&hash) = batch.hashes.get(keys.start).filter(|_| !keys.is_empty()) else {
                     continue;
                 };
-                let text = column.of(record).unwrap_or_default();
                 let text = String::from_utf8_lossy(text);
                 let value = text.trim().parse().map_err(|_| {
                     let shown: String = text.chars().take(80).collect();

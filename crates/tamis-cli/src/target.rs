@@ -178,7 +178,8 @@ pub(crate) fn summary_of(kind: &KindInfo, keys: u64, fpr: f64, bytes: u64) -> St
         .map(|bits| format!(" ({bits} bits per key)"))
         .unwrap_or_default();
     let (kind, rate) = (kind.name, output::rate(fpr));
-    format!("{kind}, {keys} keys, {bytes} bytes{per_key}, false positives {rate}")
+    let keys = output::counted(keys, "key");
+    format!("{kind}, {keys}, {bytes} bytes{per_key}, false positives {rate}")
 }
 
 #[cfg(test)]

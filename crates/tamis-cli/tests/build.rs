@@ -142,7 +142,7 @@ fn the_kind_follows_from_the_rate_and_the_room() {
 fn the_seed_is_part_of_the_file() {
     let room = Room::new();
     let report = room.feed(b"a\n", ["build", "-o", "f", "--seed", "7", "--verbose"]);
-    assert!(report.exits(0).stderr().contains("1 keys"));
+    assert!(report.exits(0).stderr().contains(" 1 key, "));
     let info = room.run(["info", "f", "--json"]).json();
     assert_eq!(info["hashing"]["seed"], 7);
     room.feed(b"a\nb\n", ["check", "f"]).exits(0).prints("a\n");

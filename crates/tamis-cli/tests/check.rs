@@ -349,3 +349,97 @@ fn a_dictionary_lets_nothing_pass_that_is_not_in_the_list() {
         room.run(args).exits(2);
     }
 }
+
+/// What is data is printed as it is; JSON and messages are text.
+#[cfg(unix)]
+#[test]
+fn names_that_are_no_text_are_printed_as_they_are() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let room = Room::with_filter(b"a\n");
+    let name = OsStr::from_bytes(b"n\xFF.txt");
+    // Some file systems have no such names.
+    if fs::write(room.0.path().join(name), "a\nb\n").is_err() {
+        return;
+    }
+    room.put("two", "b\n");
+    let run = |args: &[&str]| {
+        let args = args.iter().map(|arg| match *arg {
+            "NAME" => name,
+            arg => OsStr::new(arg),
+        });
+        room.run(args)
+    };
+    for (args, out) in [
+        (
+            &["check", "keys.tamis", "NAME", "-H"][..],
+            &b"n\xFF.txt:a\n"[..],
+        ),
+        (
+            &["check", "keys.tamis", "NAME", "two", "-l"],
+            b"n\xFF.txt\n",
+        ),
+        (&["check", "keys.tamis", "NAME", "-Lvn"], b""),
+        (
+            &["check", "keys.tamis", "NAME", "two", "-c"],
+            b"n\xFF.txt:1\ntwo:0\n",
+        ),
+        (
+            &["compare", "-c", "NAME", "two"],
+            b"1\tonly in n\xFF.txt\n0\tonly in two\n1\tin both\n",
+        ),
+        (
+            &["compare", "-c2", "NAME", "keys.tamis"],
+            b"1\tonly in n\xFF.txt\n1\tin both\n",
+        ),
+    ] {
+        let code = i32::from(out.is_empty());
+        run(args).exits(code).prints(out);
+    }
+    fs::copy(room.path("keys.tamis"), room.0.path().join(name)).unwrap();
+    for args in [["verify", "NAME"], ["info", "NAME"]] {
+        let out = run(&args).exits(0).0.stdout;
+        assert!(out.windows(6).any(|at| at == b"n\xFF.txt"), "{out:?}");
+    }
+    let json = run(&["info", "NAME", "--json"]).exits(0).json();
+    assert_eq!(json["file"], "n\u{FFFD}.txt");
+}
+
+/// Only the library opens them; nothing takes them for a list of keys.
+#[test]
+fn a_filter_that_threads_share_is_called_so() {
+    use tamis::{Bloom, Config, Shared};
+    let room = Room::new();
+    room.put("lines", "a\n");
+    for keys in [0, 100_000u64] {
+        let shared: Shared<Bloom> = Shared::build(&Config::default(), 0..keys).unwrap();
+        shared.save(room.path("shared")).unwrap();
+        for (verb, more) in [
+            ("info", &[][..]),
+            ("verify", &[]),
+            ("check", &["lines"]),
+            ("compare", &["-1", "lines"]),
+            ("add", &["lines"]),
+            ("count", &["lines"]),
+            ("report", &[]),
+        ] {
+            let args = [&[verb, "shared"], more].concat();
+            let said = room
+                .run(args)
+                .exits(3)
+                .says(&["threads share", "Shared::load"]);
+            assert!(said.stderr().contains("shared: "), "{verb}");
+        }
+        room.run(["check", "lines", "shared"])
+            .exits(2)
+            .says(&["this is a filter"]);
+        room.run(["build", "shared", "-o", "f"])
+            .exits(2)
+            .says(&["this is a filter"]);
+    }
+    // A list whose first word begins so is a list.
+    room.put("words", "tamisshame\n");
+    room.feed("tamisshame\n", ["check", "words"])
+        .exits(0)
+        .prints("tamisshame\n");
+}

@@ -61,11 +61,11 @@ fn a_field_is_found_by_number_or_by_name() {
     let build = ["build", "t.csv", "-o", "f", "--force", "-f", "full name"];
     room.run(build)
         .exits(0)
-        .complains(&["warning", "1 record has no such field"]);
+        .complains(&["warning", "no such field in 1 record"]);
     room.run(["check", "f", "t.csv", "--field", "full name"])
         .exits(0)
         .prints(text.strip_suffix("4\r\n").unwrap())
-        .complains(&["1 record "]);
+        .complains(&["1 record"]);
     room.feed(b"id,full name\n9,Jim\n", ["check", "f", "-f", "full name"])
         .exits(1)
         .prints("id,full name\n");
@@ -469,5 +469,48 @@ mod parquet_files {
             assert!(matches!(ran.0.status.code(), Some(0 | 4)), "{at}: {ran:?}");
         }
         assert!(refused > 0);
+    }
+}
+
+#[test]
+fn the_mark_before_a_text_is_no_part_of_its_first_key_in_any_form() {
+    let room = Room::new();
+    let marked = |name: &str, text: &str| {
+        let marked = format!("\u{FEFF}{text}");
+        room.put(name, &marked);
+        marked
+    };
+    room.put("list", "1\n");
+    for (text, args) in [
+        ("1,x\n2,y\n", &["-f1"][..]),
+        ("\"1\",x\n2,y\n", &["-f1"]),
+        ("x,1\ny,2\n", &["-f2"]),
+        ("1\tx\n2\ty\n", &["-f1", "-dtab"]),
+        ("{\"k\":1}\n{\"k\":2}\n", &["--json-key", "k"]),
+    ] {
+        let whole = marked("marked", text);
+        let (first, _) = whole.split_at(whole.find('\n').unwrap() + 1);
+        let check = ["check", "list", "marked"];
+        room.run(check.iter().chain(args)).exits(0).prints(first);
+    }
+    // The value of the first record, too; one without a key is the first all the same.
+    for (text, value) in [("10,x\n20,y\n", "x\t10\n"), ("10,\n20,x\n", "x\t20\n")] {
+        marked("map.csv", text);
+        let build = ["build", "map.csv", "-f2", "--value-field", "1", "-o", "map"];
+        room.run(build.iter().chain(&["--force"])).exits(0);
+        room.feed("x\n", ["get", "map"]).exits(0).prints(value);
+    }
+    for text in [">s\nACGTACGT\n", "@s\nACGTACGT\n+\nIIIIIIII\n"] {
+        let whole = marked("marked", text);
+        room.put("plain", text);
+        for name in ["marked", "plain"] {
+            let build = ["build", name, "--kmer", "5", "--force", "-o"];
+            room.run(build.iter().chain(&[format!("{name}.tamis").as_str()]))
+                .exits(0);
+        }
+        assert!(room.get("marked.tamis") == room.get("plain.tamis"));
+        room.run(["check", "plain.tamis", "marked"])
+            .exits(0)
+            .prints(whole);
     }
 }

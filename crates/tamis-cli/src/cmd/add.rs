@@ -83,7 +83,8 @@ pub(crate) fn run(Args { change: args }: &Args) -> Result<ExitCode, Failure> {
     }
     if args.talks() {
         let summary = target::summary(&filter, filter.file_len());
-        failure::say(&format!("{}: {added} keys added; {summary}", place.name));
+        let added = output::counted(added, "key");
+        failure::say(&format!("{}: {added} added; {summary}", place.name));
     }
     for warning in &warnings {
         failure::say(&format!("{}: warning: {warning}", place.name));

@@ -120,6 +120,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     if args.json {
         output::json(&as_json(&advice, &needs))?;
     } else {
+        // Whether a filter is the right tool comes before which one.
+        for warning in &advice.warnings {
+            failure::say(&format!("warning: {warning}"));
+        }
         let mut text = table(&advice, args.all);
         if let Some(runner_up) = advice.runner_up(&needs) {
             let _ = writeln!(text, "{runner_up}");
@@ -130,9 +134,6 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
             "an exact set of keys of {bytes:.0} bytes takes {exact} at least (`tamis check --kind dictionary`)"
         );
         output::write(text.as_bytes())?;
-        for warning in &advice.warnings {
-            failure::say(&format!("warning: {warning}"));
-        }
     }
     Ok(ExitCode::from(u8::from(advice.choices.is_empty())))
 }

@@ -45,8 +45,10 @@ use crate::{output, pairs, units};
 ///
 /// Kinds that insert take keys as they come where these are more than --max-memory holds; their
 /// number is counted in a first pass over the files, or is --capacity, or the filter is one that
-/// grows. Then keys of kinds that remove or count are inserted as often as they come, and of a
-/// great many keys only a sample of a million is looked up at the end.
+/// grows. Then of a great many keys only a sample of a million is looked up at the end, and keys of
+/// kinds that remove or count are inserted as often as they come: to leave out one that the filter
+/// only seems to hold would lose it when the other is removed. Where copies matter, give each key
+/// once (`sort -u`), or take a `quotient_counting`, which is the same either way.
 #[derive(clap::Args)]
 #[command(before_help = "Examples:
   tamis build blocklist.txt -o blocklist.tamis

@@ -151,7 +151,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let mut out = output::Records::new(print, input.end());
     for number in 0..files.number() {
         let source = files.open(number)?;
-        let name = source.name.clone();
+        let name = source.name_as_data();
         let before = totals.passed;
         let mut check = Check {
             args,
@@ -165,11 +165,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         check.file(input.read(source, purpose)?)?;
         let passed = totals.passed - before;
         if args.counts_by_file(files.number()) {
-            output::write(format!("{name}:{passed}\n").as_bytes())?;
+            output::write(&[&name[..], format!(":{passed}\n").as_bytes()].concat())?;
         }
         if args.names_files() && (passed > 0) == args.files_with_matches {
             totals.named += 1;
-            output::write(format!("{name}\n").as_bytes())?;
+            output::write(&[&name[..], b"\n"].concat())?;
         }
         if args.quiet && totals.passed > 0 {
             break;
@@ -293,7 +293,7 @@ struct Check<'a> {
     /// Where a record has many keys: how many of them must be found.
     sequences: Option<&'a mut Sequences>,
     /// The file's.
-    name: &'a str,
+    name: &'a [u8],
     totals: &'a mut Totals,
     out: &'a mut output::Records,
 }
@@ -331,7 +331,7 @@ impl Check<'_> {
                 if hit != args.invert {
                     self.totals.passed += 1;
                     if args.with_filename {
-                        self.out.text(self.name.as_bytes());
+                        self.out.text(self.name);
                         self.out.text(b":");
                     }
                     if args.number {
@@ -459,17 +459,19 @@ impl Told<'_> {
             let absent = totals.absent + wrong;
             let rate = measured.map_or("-".to_string(), output::rate);
             failure::say(&format!(
-                "false positives: {wrong} of {absent} records that are not in the list, {rate}; expected {}",
+                "false positives: {wrong} of {} not in the list, {rate}; expected {}",
+                output::counted(absent, "record"),
                 output::rate(filter.fpr())
             ));
         }
         if let Some(sequences) = self.sequences
             && let Some(rate) = sequences.rate()
         {
-            let mean = sequences.kmers as f64 / sequences.number as f64;
+            let mean = (sequences.kmers as f64 / sequences.number as f64).round();
             failure::say(&format!(
-                "{} sequences of {mean:.0} k-mers on average; a random one passes with {}, a random k-mer with {}",
-                sequences.number,
+                "{} of {} on average; a random one passes with {}, a random k-mer with {}",
+                output::counted(sequences.number, "sequence"),
+                output::counted(mean as u64, "k-mer"),
                 output::rate(rate),
                 output::rate(filter.fpr())
             ));

@@ -8,7 +8,9 @@ use serde_json::json;
 use tamis::{AnyFilter, Hashed, Hashing, KeyForm, Keyed};
 
 use crate::failure::Failure;
-use crate::input::{AskedArgs, Batch, Files, InputArgs, Purpose, Reader, Source, in_json};
+use crate::input::{
+    AskedArgs, Batch, Files, InputArgs, Purpose, Reader, Source, content, in_json, unmarked,
+};
 use crate::secret::{self, SecretArgs};
 use crate::{clock, output, units};
 
@@ -19,7 +21,8 @@ use crate::{clock, output, units};
 /// out, so that -12 prints what both files have and -23 what only the first has. Lines come in
 /// the order of the first file, and then those of the second that the first lacks, in its order.
 /// A line that its file repeats is printed as often as it is there: what counts is whether the
-/// other file has it, not how often. With -0, -f, --json-key or --column records are compared by
+/// other file has it, not how often. A CSV header stands above the lines of its file; where both
+/// files have the same, once. With -0, -f, --json-key or --column records are compared by
 /// their keys, as for `tamis check`; those without a key, such as empty lines, count as equal. One
 /// that cannot be read, such as a word with --int, is an error.
 ///
@@ -142,6 +145,8 @@ struct Table<'a> {
     args: &'a Args,
     before: [Vec<u8>; 3],
     out: output::Records,
+    /// What stands above the first file's lines, without its end.
+    header: Vec<u8>,
     counts: [u64; 3],
 }
 
@@ -153,8 +158,14 @@ impl Table<'_> {
             args,
             before: before.map(|columns| args.output_delimiter.repeat(columns).into_bytes()),
             out: output::Records::new(args.prints(), args.input.given.end()),
+            header: Vec::new(),
             counts: [0; 3],
         }
+    }
+
+    /// A header without what need not be the same in two files of the same fields.
+    fn bare<'h>(&self, header: &'h [u8]) -> &'h [u8] {
+        unmarked(content(header, self.args.input.given.end()))
     }
 
     /// A line of a column.
@@ -179,6 +190,7 @@ impl Table<'_> {
             other.look_up(&batch, &mut found)?;
             if self.args.shows(own) || self.args.shows(Column::Both) {
                 self.out.header(batch.header());
+                self.header.extend_from_slice(self.bare(batch.header()));
             }
             for (record, keys) in batch.records() {
                 let in_both = match keys.is_empty() {
@@ -197,7 +209,7 @@ impl Table<'_> {
     fn finish(
         mut self,
         unknown: Option<Column>,
-        names: [&str; 2],
+        names: [&[u8]; 2],
         form: KeyForm,
         fpr: f64,
     ) -> Result<ExitCode, Failure> {
@@ -217,18 +229,18 @@ impl Table<'_> {
             }))?;
         } else if args.count {
             let shown: Vec<Column> = columns.into_iter().filter(|c| args.shows(*c)).collect();
-            let mut text = String::new();
+            let mut text = Vec::new();
             for &column in &shown {
-                text += &count(column).to_string();
+                text.extend_from_slice(count(column).to_string().as_bytes());
                 if shown.len() > 1 {
-                    text += &match column {
-                        Column::Both => "\tin both".to_string(),
-                        column => format!("\tonly in {}", names[column as usize]),
-                    };
+                    text.extend(match column {
+                        Column::Both => b"\tin both".to_vec(),
+                        column => [b"\tonly in ", names[column as usize]].concat(),
+                    });
                 }
-                text += "\n";
+                text.push(b'\n');
             }
-            output::write(text.as_bytes())?;
+            output::write(&text)?;
         }
         let some = columns.into_iter().any(|c| args.shows(c) && count(c) > 0);
         Ok(ExitCode::from(u8::from(!some)))
@@ -278,6 +290,7 @@ fn with_filter(
     [own, unknown]: [Column; 2],
 ) -> Result<ExitCode, Failure> {
     let name = filter.name.clone();
+    let file = lines.name_as_data();
     if args.exact {
         let why = "this is a filter, which errs at its rate; for --exact give the list of its keys";
         return Err(Failure::usage(name, why));
@@ -293,18 +306,11 @@ fn with_filter(
     let mut filter = filter.filter(args.secret.known()?.as_ref())?;
     let input = args.input.of(&name, filter.key_form(), args.json)?;
     let input = input.of_single_kmers();
-    // The filter's name is not told: its column is left out.
-    let mut names = [name.clone(), name];
-    names[own as usize] = lines.name.clone();
     let mut table = Table::new(args);
     let reader = input.read(lines, Purpose::lookup(*filter.hashing()))?;
     table.read(reader, own, &mut filter)?;
-    table.finish(
-        Some(unknown),
-        [&names[0], &names[1]],
-        input.form(),
-        filter.fpr(),
-    )
+    // The filter's name is not told, as its column is left out.
+    table.finish(Some(unknown), [&file; 2], input.form(), filter.fpr())
 }
 
 /// What stands for a key: so many bits of hashes, of which the first are evenly spread.
@@ -374,9 +380,10 @@ impl<K: Id> Lines<K> {
         if args.exact {
             purpose.second = Some(Hashing::secret(secret::random()?));
         }
-        let names = [first.name.clone(), second.name.clone()];
+        let names = [first.name_as_data(), second.name_as_data()];
+        let name = second.name.clone();
         let reader = args.input.given.read(second, purpose)?;
-        let mut lines = Lines::<K>::read(args, reader, &names[1])?;
+        let mut lines = Lines::<K>::read(args, reader, &name)?;
         let mut table = Table::new(args);
         let reader = args.input.given.read(first, purpose)?;
         table.read(reader, Column::First, &mut lines)?;
@@ -503,14 +510,22 @@ impl<K: Id> Lines<K> {
             }
             return Ok(());
         }
-        // Unless the first file's is above its lines already.
-        table.out.header(&self.header);
+        // Where another is above the first file's lines, it stands above these, in their column.
+        let mut other = None;
+        match table.header.is_empty() {
+            true => table.out.header(&self.header),
+            false => other = Some(&self.header).filter(|own| table.bare(own) != table.header),
+        }
         let mut text = &self.text[..];
         let lines = self.in_order.iter().zip(&self.lengths);
         for (number, (&id, &length)) in lines.enumerate() {
             let (record, rest) = text.split_at(length as usize);
             text = rest;
             if !self.find(id).is_some_and(|at| self.is_met(at)) {
+                if let Some(header) = other.take() {
+                    table.out.text(&table.before[Column::Second as usize]);
+                    table.out.record(header);
+                }
                 table.put(Column::Second, record);
             }
             if number % WRITTEN_AT_A_TIME == 0 {

@@ -254,8 +254,9 @@ impl Seen {
         let rate = output::rate(self.filter.fpr());
         let warning = if self.lost >= 1.0 { "warning: " } else { "" };
         failure::say(&format!(
-            "{warning}{lines} lines, {repeats} dropped as repeats; {:.1} new lines are expected to be among those \
+            "{warning}{}, {repeats} dropped as repeats; {:.1} new lines are expected to be among those \
              (a new line is now lost with {rate})",
+            output::counted(lines, "line"),
             self.lost
         ));
         if let Some(capacity) = self.capacity.filter(|&capacity| self.inserted > capacity) {

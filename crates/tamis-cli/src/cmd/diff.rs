@@ -153,9 +153,9 @@ fn open(path: &Path, secret: Option<&Hashing>) -> Result<(String, Keyed<AnyFilte
 fn bloom((name, keyed): &(String, Keyed<AnyFilter>)) -> Result<&Bloom, Failure> {
     keyed.downcast_ref::<Bloom>().ok_or_else(|| {
         let why = format!(
-            "a `{}` tells nothing of the size of its set ({} keys were put in); build it with --kind {}",
+            "a `{}` tells nothing of the size of its set ({} put in); build it with --kind {}",
             keyed.kind().name,
-            keyed.len(),
+            output::counted(keyed.len(), "key"),
             Bloom::INFO.name
         );
         Failure::usage(name, why)

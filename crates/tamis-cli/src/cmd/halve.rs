@@ -96,8 +96,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     }
     if args.verbose || io::stderr().is_terminal() {
         failure::say(&format!(
-            "{}: halved {halves} times, from {} to {} bytes; false positives {}, before {}",
+            "{}: halved {}, from {} to {} bytes; false positives {}, before {}",
             target.name(),
+            output::counted(halves.into(), "time"),
             keyed.file_len(),
             halved.file_len(),
             output::rate(fpr),

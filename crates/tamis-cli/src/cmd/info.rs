@@ -1,7 +1,7 @@
 //! `tamis info`: what a filter file says of itself.
 
 use crate::ExitCode;
-use std::fmt::Write;
+use std::io::Write;
 use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
@@ -35,7 +35,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let source = Source::open(Some(&args.file))?;
-    let name = source.name.clone();
+    let (name, file) = (source.name.clone(), source.name_as_data());
     let keyed = source.filter(args.secret.known()?.as_ref())?;
     let warnings = health::warnings(&keyed);
     let hashing = keyed.hashing();
@@ -91,7 +91,6 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     };
     let none = || "-".to_string();
     let mut rows = vec![
-        ("file", name),
         ("kind", keyed.kind().name.to_string()),
         ("keys", keys.to_string()),
         ("capacity", keyed.capacity().to_string()),
@@ -118,12 +117,14 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         rows.push(("health", "good".to_string()));
     }
     rows.extend(warnings.into_iter().map(|warning| ("warning", warning)));
-    let mut text = String::new();
+    let mut text = format!("{:<16}", "file").into_bytes();
+    text.extend(file);
+    text.push(b'\n');
     for (name, value) in rows {
         // Writing to memory does not fail.
         let _ = writeln!(text, "{name:<16}{value}");
     }
-    output::write(text.as_bytes())?;
+    output::write(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -27,7 +27,7 @@ use crate::output;
   tamis kinds cuckoo                                what it is, and when to choose it
   tamis kinds --all --json | jq -r '.[] | select(.remove) | .kind'")]
 pub(crate) struct Args {
-    /// A kind to tell of, by its name or its type in Rust
+    /// A kind to tell of, by its name or its type in Rust, in small letters or capitals
     name: Option<String>,
 
     /// List also the kinds of the literature
@@ -41,9 +41,8 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     if let Some(name) = &args.name {
-        // A Rust programmer knows it by its type.
-        let by_type = KINDS.iter().find(|kind| kind.type_name == name);
-        let kind = by_type.map_or_else(|| tamis::kind(name), Ok);
+        let called = KINDS.iter().find(|kind| kind.is_called(name));
+        let kind = called.map_or_else(|| tamis::kind(name), Ok);
         let kind = kind.map_err(|e| Failure::usage("kinds", e))?;
         match args.json {
             true => {

@@ -82,11 +82,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     };
     if args.verbose || io::stderr().is_terminal() {
         let summary = target::summary_of(union.kind, union.keys, union.fpr, union.bytes);
-        let united = args.filters.len();
-        failure::say(&format!(
-            "{}: {united} filters united; {summary}",
-            target.name()
-        ));
+        let united = output::counted(args.filters.len() as u64, "filter");
+        failure::say(&format!("{}: {united} united; {summary}", target.name()));
     }
     for warning in &union.warnings {
         failure::say(&format!("{}: warning: {warning}", target.name()));

@@ -75,8 +75,9 @@ pub(crate) fn run(Args { change: args }: &Args) -> Result<ExitCode, Failure> {
     if args.talks() {
         let (absent, summary) = (given - removed, target::summary(&filter, filter.file_len()));
         failure::say(&format!(
-            "{}: {removed} keys removed, {absent} were not held; {summary}",
-            place.name
+            "{}: {} removed, {absent} not held; {summary}",
+            place.name,
+            output::counted(removed, "key")
         ));
     }
     Ok(ExitCode::from(u8::from(removed == 0)))

@@ -80,7 +80,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
                     report["not_held"] = missing.into();
                 }
                 match missing {
-                    Some(missing @ 1..) => (1, report, format!("bad: {missing} keys are not held")),
+                    Some(missing @ 1..) => {
+                        let missing = output::counted(missing, "key");
+                        (1, report, format!("bad: {missing} not held"))
+                    }
                     _ => (
                         0,
                         report,
@@ -105,7 +108,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         if args.json {
             reports.push(report);
         } else if !args.quiet {
-            output::write(format!("{}: {text}\n", path.display()).as_bytes())?;
+            output::write(&[output::name(path), format!(": {text}\n").as_bytes()].concat())?;
         }
     }
     if args.json {

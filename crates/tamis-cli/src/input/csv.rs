@@ -8,7 +8,7 @@
 use std::convert::Infallible;
 use std::str::FromStr;
 
-use super::records::{BOM, Shape, content, ends};
+use super::records::{Shape, content, ends, unmarked};
 use super::{Keys, nearest};
 use crate::failure::Failure;
 
@@ -94,11 +94,11 @@ impl Csv {
 
     /// Reads the header; the number of its bytes, or 0 where more text is needed.
     fn read_header(&mut self, text: &[u8], last: bool, source: &str) -> Result<usize, Failure> {
-        let bom = if text.starts_with(BOM) { BOM.len() } else { 0 };
+        let start = text.len() - unmarked(text).len();
         if self.name.is_none() {
-            return Ok(self.record(text, bom, last).map_or(0, |(end, _)| end));
+            return Ok(self.record(text, start, last).map_or(0, |(end, _)| end));
         }
-        let (mut names, mut at) = (Vec::new(), bom);
+        let (mut names, mut at) = (Vec::new(), start);
         loop {
             let Some(field) = self.field(text, at, last, true) else {
                 return Ok(0);
@@ -177,6 +177,16 @@ impl Csv {
         })
     }
 
+    /// How many bytes are taken, of records from `first` to `end`: none but the header's, if any,
+    /// where no record has ended. A mark is taken with the record behind it.
+    fn taken(&mut self, first: usize, end: usize, keys: &Keys) -> usize {
+        if end == first {
+            return keys.start;
+        }
+        self.at_start = false;
+        end
+    }
+
     /// A quote that is never closed has taken the rest of the input for its own.
     fn refuse_unclosed(&self, keys: &mut Keys) -> Result<(), Failure> {
         match self.unclosed {
@@ -240,12 +250,14 @@ impl Shape for Csv {
                 }
                 self.refuse_unclosed(keys)?;
                 keys.start = at;
+                self.at_start = false;
+            } else {
+                at = text.len() - unmarked(text).len();
             }
-            self.at_start = false;
         }
+        let first = at;
         let what = "such field";
         if !self.quotes || memchr::memchr(b'"', &text[at..]).is_none() {
-            let first = at;
             for end in ends(&text[first..], self.end, last).map(|end| first + end) {
                 let record = content(&text[at..end], self.end);
                 match nth(record, self.delimiter, self.index) {
@@ -255,7 +267,7 @@ impl Shape for Csv {
                 keys.end_record(end);
                 at = end;
             }
-            return Ok(at);
+            return Ok(self.taken(first, at, keys));
         }
         while at < text.len() {
             let Some((end, found)) = self.record(text, at, last) else {
@@ -270,7 +282,7 @@ impl Shape for Csv {
             keys.end_record(end);
             at = end;
         }
-        Ok(at)
+        Ok(self.taken(first, at, keys))
     }
 }
 
@@ -287,11 +299,15 @@ impl Column {
         if !header.is_empty() && self.0.name.is_some() {
             self.0.read_header(header, true, source)?;
         }
+        self.0.at_start &= header.is_empty();
         Ok(())
     }
 
-    /// The field of a record; `None` where it has too few.
-    pub(crate) fn of<'a>(&'a mut self, record: &'a [u8]) -> Option<&'a [u8]> {
+    /// The field of the next record; `None` where it has too few.
+    pub(crate) fn of<'a>(&'a mut self, mut record: &'a [u8]) -> Option<&'a [u8]> {
+        if std::mem::take(&mut self.0.at_start) {
+            record = unmarked(record);
+        }
         match self.0.record(record, 0, true)?.1 {
             Found::Nothing => None,
             Found::At(from, to) => Some(&record[from..to]),

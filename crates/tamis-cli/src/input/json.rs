@@ -13,7 +13,7 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 use serde_json::value::RawValue;
 
 use super::Keys;
-use super::records::{BOM, Shape, content, ends};
+use super::records::{Shape, content, ends, unmarked};
 use crate::failure::Failure;
 
 /// The names on the way to a value.
@@ -57,8 +57,7 @@ impl Shape for JsonLines {
     fn take(&mut self, text: &[u8], last: bool, keys: &mut Keys) -> Result<usize, Failure> {
         let mut start = 0;
         for end in ends(text, self.end, last) {
-            let line = content(&text[start..end], self.end);
-            let line = line.strip_prefix(BOM).unwrap_or(line);
+            let line = unmarked(content(&text[start..end], self.end));
             if !line.trim_ascii().is_empty() {
                 match value(line, &self.path) {
                     Ok(Some(key)) => keys.push(key.as_bytes())?,

@@ -12,7 +12,7 @@
 //! A FASTQ record has four lines; a FASTA record starts with `>` at the start of a line.
 
 use super::Keys;
-use super::records::{Shape, content, ends};
+use super::records::{Shape, content, ends, unmarked};
 use crate::failure::Failure;
 
 /// The most bases that an integer holds.
@@ -72,7 +72,7 @@ impl Sequences {
                 let [name, sequence, plus, quality] = lines;
                 let sequence = content(&text[name..sequence], b'\n');
                 let quality = content(&text[plus..quality], b'\n');
-                if text[done] != b'@' || quality.len() != sequence.len() {
+                if !unmarked(&text[done..]).starts_with(b"@") || quality.len() != sequence.len() {
                     keys.malformed(|| "this is no FASTQ record of four lines".to_string())?;
                 } else {
                     self.rolling.start();
@@ -95,7 +95,7 @@ impl Sequences {
         let mut start = 0;
         for end in ends(text, b'\n', last) {
             let line = content(&text[start..end], b'\n');
-            if line.first() == Some(&b'>') {
+            if unmarked(line).starts_with(b">") {
                 self.rolling.start();
             } else {
                 self.rolling.take(line, keys);
@@ -126,7 +126,7 @@ impl Shape for Sequences {
     }
 
     fn take(&mut self, text: &[u8], last: bool, keys: &mut Keys) -> Result<usize, Failure> {
-        let Some(&first) = text.first() else {
+        let Some(&first) = unmarked(text).first() else {
             return Ok(0);
         };
         let quality = match (self.quality, first) {

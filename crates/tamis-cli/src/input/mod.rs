@@ -35,11 +35,11 @@ use std::path::{Path, PathBuf};
 use tamis::{Hashing, Key, KeyForm};
 
 use crate::failure::{self, Failure};
-use crate::units;
+use crate::{output, units};
 pub(crate) use csv::Field;
 pub(crate) use form::{AskedArgs, in_json, in_words};
-pub(crate) use records::content;
 use records::{Lines, Streamed};
+pub(crate) use records::{content, unmarked};
 pub(crate) use source::{Source, is_same};
 
 /// How the keys lie in the input: the same options in every verb that reads keys.
@@ -613,12 +613,8 @@ impl Keys {
         let name = &self.name;
         let (missing, what) = self.missing;
         if missing > 0 {
-            let records = if missing == 1 {
-                "record has"
-            } else {
-                "records have"
-            };
-            remarks.push(format!("{name}: {missing} {records} no {what}"));
+            let records = output::counted(missing, "record");
+            remarks.push(format!("{name}: no {what} in {records}"));
         }
         let (malformed, why) = &self.malformed;
         if *malformed > 0 {

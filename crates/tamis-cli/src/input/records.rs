@@ -24,7 +24,12 @@ pub(super) trait Shape {
 }
 
 /// What some programs write at the start of a text in UTF-8. It is no part of the text.
-pub(super) const BOM: &[u8] = b"\xEF\xBB\xBF";
+const BOM: &[u8] = b"\xEF\xBB\xBF";
+
+/// A text without the mark before it.
+pub(crate) fn unmarked(text: &[u8]) -> &[u8] {
+    text.strip_prefix(BOM).unwrap_or(text)
+}
 
 /// Every record is a key.
 pub(super) struct Lines {
@@ -54,7 +59,7 @@ impl Shape for Lines {
                 self.at_start = false;
                 // A NUL record is no text, but the name of a file, say.
                 if self.end == b'\n' {
-                    key = key.strip_prefix(BOM).unwrap_or(key);
+                    key = unmarked(key);
                 }
             }
             keys.push(key)?;

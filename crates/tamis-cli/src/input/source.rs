@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use tamis::{AnyFilter, Hashing, Keyed, Open};
+use tamis::{AnyFilter, DecodeErrorKind, Hashing, Keyed, Open};
 
 use super::formats::{self, Compression, HEAD};
 use crate::failure::Failure;
-use crate::{clock, closed};
+use crate::{clock, closed, output};
 
 /// An open file, or standard input.
 pub(crate) struct Source {
@@ -81,6 +81,12 @@ impl Source {
         }
     }
 
+    /// The file's name as data, where [`name`](Source::name) is for messages.
+    pub(crate) fn name_as_data(&self) -> Vec<u8> {
+        let path = self.path.as_deref();
+        path.map_or(self.name.as_bytes(), output::name).to_vec()
+    }
+
     /// Whether this is standard input, which can be read only once.
     pub(crate) fn is_stdin(&self) -> bool {
         self.path.is_none()
@@ -92,9 +98,10 @@ impl Source {
         self.taken.clone()
     }
 
-    /// Whether this is a filter, be it a damaged one.
+    /// Whether this is a filter, be it a damaged one, or one that threads share.
     pub(crate) fn is_filter(&mut self) -> Result<bool, Failure> {
-        Ok(tamis::looks_like_filter(self.peek()?))
+        let head = self.peek()?;
+        Ok(tamis::looks_like_filter(head) || is_shared(head))
     }
 
     /// Whether there is nothing to read.
@@ -181,6 +188,14 @@ impl Read for Source {
             got => Ok(got),
         }
     }
+}
+
+/// Whether the file of a filter that threads share begins so. Its signature is letters, behind
+/// which a number of a few bytes stands in eight.
+fn is_shared(head: &[u8]) -> bool {
+    let opened = Keyed::<AnyFilter>::open(head.to_vec());
+    let is_signed = opened.is_err_and(|e| matches!(e.kind(), DecodeErrorKind::Shared));
+    is_signed && head.get(11..16) == Some(&[0; 5])
 }
 
 /// The first bytes: as many as it takes to know what this is, without waiting for more than a slow

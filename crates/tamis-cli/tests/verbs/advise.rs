@@ -220,3 +220,27 @@ fn copies_are_asked_with_and_without_a_sign_between() {
         assert_eq!(kinds(&advice), ["quotient_counting"], "{count:?}");
     }
 }
+
+#[test]
+fn of_few_keys_the_list_comes_first_and_no_figure_is_beyond_sense() {
+    let room = Room::new();
+    for keys in ["1", "10", "100"] {
+        for needs in [&[][..], &["--static"]] {
+            let advise = ["advise", "--keys", keys];
+            let ran = room.run(advise.iter().chain(needs)).exits(0);
+            let text = ran.stdout();
+            ran.says(&["warning: ", "an exact set"]);
+            for word in text.split_whitespace() {
+                let digits = word.trim_end_matches(".0").len();
+                assert!(
+                    word.parse::<f64>().is_err() || digits <= 8,
+                    "{word}: {text}"
+                );
+            }
+            assert!(!text.contains(" 0.00 times"), "{text}");
+        }
+    }
+    let text = room.run(["advise", "--keys", "1", "--static"]).stdout();
+    assert!(text.contains("as the keys are so few"), "{text}");
+    assert!(!room.run(BASE).stdout().contains("so few"));
+}

@@ -196,14 +196,7 @@ fn records_are_compared_by_their_keys() {
     for way in WAYS {
         compare(&room, &[&["all.csv", "done.csv", "-f", "id"], way].concat())
             .exits(0)
-            .prints("id,what\n1,one\n2,two\n\t\t3,three\n\t9,never\n");
-        // The header is of the file whose lines are below it.
-        compare(
-            &room,
-            &[&["-13", "all.csv", "done.csv", "-f", "id"], way].concat(),
-        )
-        .exits(0)
-        .prints("id,when\n9,never\n");
+            .prints("id,what\n1,one\n2,two\n\t\t3,three\n\tid,when\n\t9,never\n");
     }
     room.put("x", "a\0b\nc\0");
     room.put("y", "b\nc\0d\0");
@@ -218,6 +211,56 @@ fn records_are_compared_by_their_keys() {
     compare(&room, &["--kmer", "5", "x", "y"])
         .exits(2)
         .says(&["--kmer"]);
+}
+
+#[test]
+fn the_header_is_of_the_file_whose_lines_are_below_it() {
+    let room = Room::new();
+    room.put("all.csv", "id,what\n1,one\n3,three\n");
+    room.put("done.csv", "id,when\n3,noon\n9,never\n");
+    // The same fields, written by another program.
+    room.put("more.csv", "\u{FEFF}id,what\r\n3,three\r\n9,nine\r\n");
+    room.put("fewer.csv", "id,when\n3,noon\n");
+    room.put("none.csv", "");
+    for way in WAYS {
+        for (args, expected) in [
+            (["-12", "all.csv", "done.csv"], "id,what\n3,three\n"),
+            (["-12", "done.csv", "all.csv"], "id,when\n3,noon\n"),
+            (["-23", "all.csv", "done.csv"], "id,what\n1,one\n"),
+            (["-13", "all.csv", "done.csv"], "id,when\n9,never\n"),
+            (
+                ["-3", "all.csv", "done.csv"],
+                "id,what\n1,one\n\tid,when\n\t9,never\n",
+            ),
+            (
+                ["-1", "all.csv", "done.csv"],
+                "id,what\n\t3,three\nid,when\n9,never\n",
+            ),
+            (
+                ["-3", "all.csv", "more.csv"],
+                "id,what\n1,one\n\t9,nine\r\n",
+            ),
+            (["-3", "all.csv", "fewer.csv"], "id,what\n1,one\n"),
+            (
+                ["-3", "none.csv", "done.csv"],
+                "id,when\n\t3,noon\n\t9,never\n",
+            ),
+        ] {
+            let args = [&args[..], &["-f", "id"], way].concat();
+            compare(&room, &args).exits(0).prints(expected);
+        }
+    }
+    room.run(["build", "done.csv", "-f", "id", "-o", "done.tamis"])
+        .exits(0);
+    for args in [
+        ["-2", "all.csv", "done.tamis"],
+        ["-1", "done.tamis", "all.csv"],
+    ] {
+        let args = [&args[..], &["-f", "id"]].concat();
+        compare(&room, &args)
+            .exits(0)
+            .prints("id,what\n1,one\n\t3,three\n");
+    }
 }
 
 #[test]

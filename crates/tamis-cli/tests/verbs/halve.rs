@@ -59,7 +59,7 @@ fn a_rate_says_how_far_to_go() {
     let halve = ["halve", "large", "-o", "small", "--force"];
     room.run(halve).exits(0).prints("").says_nothing();
     let said = room.run(halve.iter().chain(&["--verbose"])).exits(0);
-    said.prints("").says(&["halved 1 times"]);
+    said.prints("").says(&["halved 1 time,"]);
 }
 
 #[test]

@@ -59,8 +59,14 @@ fn a_kind_is_told_of_by_its_name() {
     let room = Room::new();
     for kind in KINDS {
         let told = room.run(["kinds", kind.name]).exits(0).stdout();
-        let by_type = room.run(["kinds", kind.type_name]).exits(0).stdout();
-        assert_eq!(by_type, told);
+        let type_name = kind.type_name;
+        for called in [
+            type_name,
+            &type_name.to_uppercase(),
+            &kind.name.replace('_', "-"),
+        ] {
+            assert_eq!(room.run(["kinds", called]).exits(0).stdout(), told);
+        }
         assert!(told.starts_with(&format!("{}: {}", kind.name, kind.about)));
         for param in kind.params {
             let line = format!("{}=  {} ({}", param.name, param.about, param.values);
@@ -90,6 +96,10 @@ fn a_name_that_is_none_has_the_nearest_beside_it() {
     let room = Room::new();
     let told = room.run(["kinds", "cukoo"]).exits(2).stderr();
     assert!(told.contains("`cuckoo`"), "{told}");
+    // What is written into files has one name.
+    let build = ["build", "-o", "f", "--kind", "SplitBlock512"];
+    let told = room.feed("key\n", build).exits(2).stderr();
+    assert!(told.contains("did you mean `split_block`?"), "{told}");
     room.run(["kinds", "cuckoo", "--all"]).exits(2);
     room.run(["kinds", "cuckoo", "bloom"]).exits(2);
 }

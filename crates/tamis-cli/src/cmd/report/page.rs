@@ -27,11 +27,11 @@ pub(super) fn page(report: &Report) -> String {
     out += "</style>\n</head>\n<body>\n<h1>Which filter?</h1>\n";
     let _ = writeln!(
         out,
-        "<p class=\"about\">For {} keys at {}, made by tamis {}; speed measured with {} keys on this machine.</p>",
-        thousands(report.keys),
+        "<p class=\"about\">For {} at {}, made by tamis {}; speed measured with {} on this machine.</p>",
+        keys(report.keys),
         rate(report.fpr),
         env!("CARGO_PKG_VERSION"),
-        thousands(report.keys.min(MOST_KEYS))
+        keys(report.keys.min(MOST_KEYS))
     );
     out += "<nav><a href=\"#place\">Space against time</a> ";
     if report.filter.is_some() {
@@ -260,8 +260,8 @@ fn calculator(report: &Report) -> String {
             </div></fieldset>\n<p id=\"told\" aria-live=\"polite\"></p>\n</form>\n";
     let _ = writeln!(
         out,
-        "<noscript><p>Each kind for {} keys at {}. With scripts, for any number of keys, rate and need.</p></noscript>",
-        thousands(report.keys),
+        "<noscript><p>Each kind for {} at {}. With scripts, for any number of keys, rate and need.</p></noscript>",
+        keys(report.keys),
         rate(report.fpr)
     );
     out += "<div class=\"scroll tall\"><table id=\"answer\"><thead><tr><th>kind</th><th>size</th><th>bits/key</th>\
@@ -341,10 +341,10 @@ fn line(report: &Report, row: &Row, number: usize) -> Line {
 
 fn space(report: &Report) -> String {
     let mut out = format!(
-        "<h2 id=\"space\">Space against rate</h2>\n<p>What a filter of {} keys takes above log₂(1/ε) bits per key, for each rate ε \
+        "<h2 id=\"space\">Space against rate</h2>\n<p>What a filter of {} takes above log₂(1/ε) bits per key, for each rate ε \
          that it is asked for. A line that ends has no lower rate; one that falls has a rate that is lower than asked for \
          anyway.</p>\n<div class=\"grid-of-charts\">\n",
-        thousands(report.keys)
+        keys(report.keys)
     );
     let ticks: Vec<(f64, String)> = [0.1, 0.01, 0.001, 1e-4, 1e-5, 1e-6]
         .map(|tick| (1.0 / tick, rate(tick)))
@@ -406,10 +406,10 @@ fn speed(report: &Report) -> String {
     });
     let ranked: Vec<Ranked> = ranked.collect();
     let mut out = format!(
-        "<h2 id=\"speed\">Speed</h2>\n<p>Nanoseconds a lookup, half of them of members, of {} keys at {}: in a batch and one by one, \
+        "<h2 id=\"speed\">Speed</h2>\n<p>Nanoseconds a lookup, half of them of members, of {} at {}: in a batch and one by one, \
          measured twice on this machine and the better taken. Other programs that ran meanwhile are in the figures. Names in bold \
          are those of kinds to choose today.</p>\n",
-        thousands(report.keys.min(MOST_KEYS)),
+        keys(report.keys.min(MOST_KEYS)),
         rate(report.fpr)
     );
     out += &both_forms(|form| {
@@ -462,6 +462,10 @@ fn number(value: f64) -> String {
         0.01.. => format!("{value:.3}"),
         _ => format!("{value:.3e}"),
     }
+}
+
+fn keys(number: u64) -> String {
+    format!("{} {}", thousands(number), output::plural(number, "key"))
 }
 
 /// A number in groups of three digits.
