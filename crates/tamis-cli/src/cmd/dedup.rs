@@ -126,7 +126,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
             "distinct": lines - repeats,
             "repeats": repeats,
             "expected_loss": seen.lost,
-            "fpr": seen.filter.fpr(),
+            "fpr": seen.rate,
             "kind": seen.filter.kind().name,
             "bytes": seen.filter.size_in_bytes(),
             "memory_reached": seen.sated,
@@ -159,9 +159,9 @@ struct Seen {
     fresh: u64,
     /// New lines that were taken for repeats, expected.
     lost: f64,
+    /// The filter's at the last account: to ask it may read the whole of it.
     rate: f64,
-    /// The rate is asked again at this number of insertions, or where the filter has grown: that
-    /// may read the whole of it.
+    /// The rate is asked again at this number of insertions, or where the filter has grown.
     ask_at: u64,
     /// What the filter took after the last insertion.
     bytes: usize,
@@ -251,7 +251,7 @@ impl Seen {
     }
 
     fn report(&self, lines: u64, repeats: u64) {
-        let rate = output::rate(self.filter.fpr());
+        let rate = output::rate(self.rate);
         let warning = if self.lost >= 1.0 { "warning: " } else { "" };
         failure::say(&format!(
             "{warning}{}, {repeats} dropped as repeats; {:.1} new lines are expected to be among those \
