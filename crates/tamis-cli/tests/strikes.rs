@@ -142,6 +142,36 @@ impl Strike {
     }
 }
 
+/// What was not synced before it had its name may be empty after a power cut, and a name in a
+/// directory that was not synced may be the old file's.
+#[test]
+fn a_file_is_synced_before_it_has_its_name_and_its_directory_after() {
+    let strike = Strike::new();
+    let room = &strike.room;
+    room.put("keys", &numbers(0..1000));
+    for (file, naming) in [("new", "linkat"), ("old", "rename")] {
+        let mut command = Process::new(cargo_bin!("tamis"));
+        command.args(["build", "keys", "-o", "f", "--force"]);
+        command.current_dir(room.0.path());
+        command.env("LD_PRELOAD", &strike.shim);
+        command.env("STRIKE_LOG", room.path("calls"));
+        assert!(command.output().unwrap().status.success());
+        let calls = String::from_utf8(room.get("calls")).unwrap();
+        let of_the_file = ["write", "fsync", naming];
+        let calls: Vec<&str> = calls
+            .lines()
+            .filter(|call| of_the_file.contains(call))
+            .collect();
+        let named = calls.iter().position(|call| *call == naming);
+        let named = named.unwrap_or_else(|| panic!("{file}: no {naming} in {calls:?}"));
+        let is_synced = calls[..named].ends_with(&["write", "fsync"]);
+        assert!(is_synced, "{file}: not before {naming} in {calls:?}");
+        let is_durable = calls.get(named + 1) == Some(&"fsync");
+        assert!(is_durable, "{file}: not after {naming} in {calls:?}");
+        fs::remove_file(room.path("calls")).unwrap();
+    }
+}
+
 const MADE: [&str; 4] = ["--kind", "cuckoo", "--capacity", "22000"];
 
 #[test]

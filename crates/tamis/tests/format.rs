@@ -275,6 +275,41 @@ fn a_forged_file_takes_no_memory_on_its_word() {
 }
 
 #[test]
+fn a_long_file_takes_no_memory_for_what_it_only_announces() {
+    let mut file = must(&KINDS[0], &config(&KINDS[0], 100_000), &hashes(1, 100_000)).to_bytes();
+    file[16..24].copy_from_slice(&(1u64 << 32).to_le_bytes());
+    let (result, peak) = peak_of(|| Open::new().read::<AnyFilter>(&file[..]));
+    assert!(result.is_err() && peak < 8 * file.len(), "{peak} bytes");
+}
+
+#[test]
+fn the_checksum_of_a_block_depends_on_its_place() {
+    let file = must(&KINDS[0], &config(&KINDS[0], 100_000), &hashes(1, 100_000)).to_bytes();
+    // The sections, and a file of one block, are as the format says: see the golden files.
+    let mut repaired = file.clone();
+    repair_checksums(&mut repaired);
+    assert!(repaired == file);
+    assert!(file.len() > 65_536 + 4096, "one block");
+}
+
+#[test]
+fn a_bit_after_the_last_field_is_refused() {
+    let filter: Keyed<Cuckoo> = Keyed::build(&Config::new(10), ["a", "b"]).unwrap();
+    let file = filter.to_bytes();
+    let number = |at: usize| u64::from_le_bytes(file[at..at + 8].try_into().unwrap()) as usize;
+    // After the fixed header and two parameters: where the table lies, and how long it is.
+    let end = number(112) + number(120);
+    for byte in end - 7..end {
+        let mut forged = file.clone();
+        assert_eq!(forged[byte], 0);
+        forged[byte] = 1;
+        repair_checksums(&mut forged);
+        let error = Keyed::<Cuckoo>::open(forged).unwrap_err().to_string();
+        assert!(error.contains("zero bits after the last field"), "{error}");
+    }
+}
+
+#[test]
 fn what_cannot_be_written_is_an_error_and_the_old_file_stays() {
     let filter: Keyed<Cuckoo> = Keyed::build(&Config::new(10), ["a", "b"]).unwrap();
     let dir = tempfile::tempdir().unwrap();

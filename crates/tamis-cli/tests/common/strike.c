@@ -1,6 +1,6 @@
 /* Loaded before the C library: call number STRIKE_AT by which files are opened, read, written, locked, synced, renamed,
    linked or removed, or a thread is started, does not happen. The process is killed in its place, or, where STRIKE_BY is the
-   number of an error, told of that error. */
+   number of an error, told of that error. STRIKE_LOG is a file to which the names of most of these calls are added. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -9,7 +9,9 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/file.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static int strikes(void) {
@@ -21,8 +23,18 @@ static int strikes(void) {
   return 1;
 }
 
+/* Not by the calls below, which would be told in turn. */
+static void tell(const char *name) {
+  const char *log = getenv("STRIKE_LOG");
+  if (!log) return;
+  int file = syscall(SYS_openat, AT_FDCWD, log, O_WRONLY | O_APPEND | O_CREAT, 0600);
+  syscall(SYS_write, file, name, strlen(name));
+  syscall(SYS_close, file);
+}
+
 #define CALL(type, name, parameters, arguments)                                \
   type name parameters {                                                       \
+    tell(#name "\n");                                                          \
     if (strikes()) return -1;                                                  \
     return ((type(*) parameters)dlsym(RTLD_NEXT, #name))arguments;             \
   }

@@ -221,6 +221,16 @@ fn try_bad_parameters(info: &KindInfo) {
             assert!(!at_once(info, &unknown), "{unknown} was built");
         }
     }
+    for fpr in [f64::NAN, 0.0, 1.0, -1.0, 2.0] {
+        let error = made(info, &Config::new(10).fpr(fpr), &[]).expect_err("a rate that is none");
+        let is_told = matches!(error.kind(), BuildErrorKind::Fpr(_));
+        assert!(is_told, "{fpr}: {error}");
+    }
+    // 64 bits of 5 · 10⁸ keys are shared more often than that.
+    let many = Config::new(500_000_000).fpr(1e-12);
+    let error = made(info, &many, &[]).expect_err("a rate below that of the hashes");
+    let is_told = matches!(error.kind(), BuildErrorKind::HashFloor { .. });
+    assert!(is_told, "{error}");
     for param in info.params {
         for value in ["x", "", "-1", "18446744073709551616"] {
             let config = config(info, 10).set(param.name, value);
