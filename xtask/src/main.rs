@@ -4,6 +4,7 @@ mod browser;
 mod compile_time;
 mod instructions;
 mod lint;
+mod museum;
 mod python;
 mod redis;
 mod tables;
@@ -24,6 +25,8 @@ cargo xtask redis bench    measure the figures of docs/REDIS.md (takes minutes)
 cargo xtask redis latency  how long others wait while a filter of 10^7 keys is worked on
 cargo xtask browser        look at the page of `tamis report` in a browser (part of `test`)
 cargo xtask lint           formatting, clippy, documentation, house rules
+cargo xtask museum         plant bugs that filters have had: each must turn a test red (takes minutes)
+cargo xtask museum NAME …  some of them
 cargo xtask tables         regenerate docs/KINDS.md and the README's chart (measures; takes minutes)
 cargo xtask compile-time   tell what a user of one family, or of all, waits for
 cargo xtask instructions   regenerate docs/INSTRUCTIONS.md (counts with valgrind; takes minutes)
@@ -53,6 +56,7 @@ fn main() -> ExitCode {
         },
         Some("browser") => browser::check(),
         Some("lint") => lint::all(),
+        Some("museum") => museum::show(&arguments[1..]),
         Some("tables") => tables::regenerate(),
         Some("compile-time") => compile_time::measure(),
         Some("instructions") => instructions::regenerate(),
