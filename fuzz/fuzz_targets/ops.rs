@@ -1,4 +1,4 @@
 //! `cargo +nightly fuzz run ops`
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| tamis_fuzz::ops(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tamis_fuzz::filters::ops(data));

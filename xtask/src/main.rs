@@ -2,6 +2,7 @@
 
 mod browser;
 mod compile_time;
+mod fuzz;
 mod instructions;
 mod lint;
 mod museum;
@@ -24,6 +25,7 @@ cargo xtask redis serve    start a Redis with the module on this machine, to try
 cargo xtask redis bench    measure the figures of docs/REDIS.md (takes minutes)
 cargo xtask redis latency  how long others wait while a filter of 10^7 keys is worked on
 cargo xtask browser        look at the page of `tamis report` in a browser (part of `test`)
+cargo xtask fuzz SECONDS   search for inputs that break something, for so long with each target
 cargo xtask lint           formatting, clippy, documentation, house rules
 cargo xtask museum         plant bugs that filters have had: each must turn a test red (takes minutes)
 cargo xtask museum NAME …  some of them
@@ -55,6 +57,10 @@ fn main() -> ExitCode {
             Some(other) => Err(format!("`cargo xtask redis {other}` is nothing\n\n{HELP}")),
         },
         Some("browser") => browser::check(),
+        Some("fuzz") => match arguments.get(1).map(|seconds| seconds.parse()) {
+            Some(Ok(seconds)) => fuzz::search(seconds),
+            _ => Err(format!("for how many seconds each?\n\n{HELP}")),
+        },
         Some("lint") => lint::all(),
         Some("museum") => museum::show(&arguments[1..]),
         Some("tables") => tables::regenerate(),

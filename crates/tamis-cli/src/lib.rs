@@ -23,6 +23,8 @@ mod pairs;
 mod progress;
 mod secret;
 mod target;
+#[doc(hidden)]
+pub mod testing;
 mod units;
 
 use std::ffi::OsString;

@@ -130,17 +130,24 @@ mod tests {
         }
     }
 
+    /// Draws at each range: enough for a bias of a thousandth.
+    const DRAWS: u64 = 10_000_000;
+
     #[test]
     fn fastrange_fills_every_range_evenly() {
         for n in RANGES {
             let buckets = n.min(4096);
             let mut seen = vec![0u64; buckets as usize];
-            let draws = 1u64 << 20;
+            let draws = DRAWS;
             for i in 0..draws {
                 let (index, _) = fastrange(mix64(i), n);
                 assert!(index < n);
                 seen[(u128::from(index) * u128::from(buckets) / u128::from(n)) as usize] += 1;
             }
+            assert!(
+                seen[0] > 0 && seen[seen.len() - 1] > 0,
+                "n = {n}: an end is never drawn"
+            );
             // Expected share of a bucket when the range does not divide evenly into buckets.
             let share = |b: u64| {
                 let edge = |b: u64| (u128::from(b) * u128::from(n)).div_ceil(u128::from(buckets));
@@ -157,6 +164,24 @@ mod tests {
             assert!(
                 chi2 <= df + 2.0 * (20.7 * df).sqrt() + 41.4,
                 "n = {n}: chi2 {chi2} at df {df}"
+            );
+        }
+    }
+
+    /// Two probes of a key that fall together as often as any two do waste no more than chance.
+    #[test]
+    fn two_probes_of_a_key_coincide_by_chance_alone() {
+        for n in RANGES {
+            let both = |i: &u64| {
+                let mut places = positions(mix64(*i), n, 2);
+                places.next() == places.next()
+            };
+            let coincide = (0..DRAWS).filter(both).count() as f64;
+            let expected = DRAWS as f64 / n as f64;
+            let most = expected + 6.0 * expected.max(1.0).sqrt();
+            assert!(
+                coincide <= most,
+                "n = {n}: {coincide}, {expected} by chance"
             );
         }
     }

@@ -30,7 +30,7 @@ pub fn count(text: &str) -> Option<u64> {
 pub fn bytes(text: &str) -> Option<u64> {
     let text = text.trim();
     let short = text.strip_suffix("iB").or(text.strip_suffix('B'));
-    let text = short.unwrap_or(text);
+    let text = short.unwrap_or(text).trim_end();
     whole(text, &["", "K", "M", "G", "T"], 1024.0, true)
 }
 
@@ -130,8 +130,12 @@ mod tests {
             (count(&most), bytes(&most)),
             (Some(u64::MAX), Some(u64::MAX))
         );
+        for text in [most.clone() + "B", most + " iB"] {
+            assert_eq!(bytes(&text), Some(u64::MAX), "{text}");
+        }
         for (text, value) in [
             ("4096", 4096),
+            ("9007199254740993 B", (1 << 53) + 1),
             ("64K", 65_536),
             ("1.5MiB", 1_572_864),
             ("2GB", 2 << 30),

@@ -1,38 +1,28 @@
-//! Replays what the fuzzer has found worth keeping, without the fuzzer.
+//! Replays the corpus of the fuzz targets that need the library alone.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-#[path = "../../../fuzz/src/lib.rs"]
+#[path = "../../../fuzz/src/filters.rs"]
 #[allow(dead_code, unreachable_pub, reason = "this test replays whole targets")]
-mod fuzz;
+mod filters;
+#[path = "../../../fuzz/src/replay.rs"]
+mod replay;
+#[path = "../../../fuzz/src/texts.rs"]
+#[allow(unreachable_pub, reason = "the fuzzer's package makes it public")]
+mod texts;
 
-use std::fs;
-use std::path::Path;
-
-fn replay(target: &str, body: fn(&[u8])) {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
-    let mut inputs: Vec<_> = fs::read_dir(corpus.join(target))
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
-    inputs.sort();
-    assert!(
-        inputs.len() >= 10,
-        "only {} inputs for {target}",
-        inputs.len()
-    );
-    for input in inputs {
-        let data = fs::read(&input).unwrap();
-        let result = std::panic::catch_unwind(|| body(&data));
-        assert!(result.is_ok(), "{} fails", input.display());
-    }
-}
+use replay::replay;
 
 #[test]
 fn the_corpus_of_ops_holds() {
-    replay("ops", fuzz::ops);
+    replay("ops", filters::ops);
 }
 
 #[test]
 fn the_corpus_of_open_holds() {
-    replay("open", fuzz::open);
+    replay("open", filters::open);
+}
+
+#[test]
+fn the_corpus_of_texts_holds() {
+    replay("texts", texts::texts);
 }

@@ -168,12 +168,12 @@ impl Csv {
             None if last => text.len(),
             None => return None,
         };
-        let ends_record = next.is_none() || text[stop] == self.end;
-        let has_return = ends_record && self.end == b'\n' && text[at..stop].ends_with(b"\r");
+        let ended = next.is_some() && text[stop] == self.end;
+        let has_return = ended && self.end == b'\n' && text[at..stop].ends_with(b"\r");
         Some(FoundField {
             found: found.unwrap_or(Found::At(at, stop - usize::from(has_return))),
             next: stop + 1,
-            ends_record,
+            ends_record: ended || next.is_none(),
         })
     }
 
@@ -356,6 +356,7 @@ mod tests {
             "3",
             "a b",
             "\"a",
+            "b\r",
         ]
         .map(str::to_string)
         .to_vec();
@@ -398,6 +399,10 @@ mod tests {
             some(&["x,y", "say \"hi\"", "\"", "two\nlines", "2", "2"])
         );
         assert_eq!(fields("1,\"a b", "1", b','), some(&[""]), "never closed");
+        // Only before a line end is it no part of the key, with and without quotes.
+        for text in ["a,b\r", "\"a\",b\r"] {
+            assert_eq!(fields(text, "2", b','), some(&["b\r"]));
+        }
     }
 
     #[test]

@@ -91,8 +91,14 @@ impl<R: BufRead> Read for Lz4Frames<R> {
                 self.0 = Some(frame);
                 return Ok(got);
             }
-            if frame.get_mut().fill_buf()? != END {
-                self.0 = Some(FrameDecoder::new(frame.into_inner()));
+            match frame.get_mut().fill_buf()? {
+                END => {}
+                // A block was longer than the input, and took some of the end for its own.
+                rest if END.ends_with(rest) => {
+                    let why = "the lz4 frame is cut short";
+                    return Err(io::Error::new(io::ErrorKind::UnexpectedEof, why));
+                }
+                _ => self.0 = Some(FrameDecoder::new(frame.into_inner())),
             }
         }
         Ok(0)

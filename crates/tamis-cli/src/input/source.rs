@@ -67,7 +67,8 @@ impl Source {
         Source::new("bytes".to_string(), io::Cursor::new(bytes.to_vec()))
     }
 
-    fn new(name: String, input: impl Read + 'static) -> Source {
+    /// What is no file: standard input, or bytes of a test.
+    pub(crate) fn new(name: String, input: impl Read + 'static) -> Source {
         let taken = Arc::new(AtomicU64::new(0));
         Source {
             name,
@@ -292,6 +293,11 @@ mod tests {
             }
             let packed = pack(&text);
             for cut in [20, packed.len() / 2, packed.len() - 1] {
+                assert!(read(&packed[..cut]).is_err(), "cut at {cut}");
+            }
+            // A block that ends just before the input does, or just behind it.
+            let packed = pack(&text[..100]);
+            for cut in 20..packed.len() {
                 assert!(read(&packed[..cut]).is_err(), "cut at {cut}");
             }
         }

@@ -521,6 +521,53 @@ mod tests {
         }
     }
 
+    /// What chooses the block says nothing about the bits in it, nor one lane about another:
+    /// tables of 64 by the lane's bits, with the bound of Laurent and Massart at 10⁻⁹.
+    #[test]
+    fn the_block_and_the_bits_in_it_are_chosen_apart() {
+        check::<u32>(u32::trailing_zeros);
+        check::<u64>(u64::trailing_zeros);
+        fn check<L: Lane>(place_of: fn(L) -> u32) {
+            const DRAWS: u64 = 1 << 20;
+            for blocks in [64, 192, 3 << 20, (1 << 31) - 1] {
+                // The block's number and each lane's, of every draw.
+                let choices: Vec<[u8; 1 + LANES]> = (0..DRAWS)
+                    .map(|i| {
+                        let mut choice = [0; 1 + LANES];
+                        choice[0] = (block_of::<L>(mix64(i), blocks) % 64) as u8;
+                        let mask = SplitBlock::<L>::mask(mix64(i));
+                        for (place, lane) in choice[1..].iter_mut().zip(mask) {
+                            *place = place_of(lane) as u8;
+                        }
+                        choice
+                    })
+                    .collect();
+                for (a, b) in (0..=LANES).flat_map(|b| (0..b).map(move |a| (a, b))) {
+                    let mut cells = vec![0u32; 64 * 64];
+                    for choice in &choices {
+                        cells[usize::from(choice[a]) << 6 | usize::from(choice[b])] += 1;
+                    }
+                    let width = |of: usize| if of == 0 { 64.0 } else { f64::from(L::BITS) };
+                    let expected = DRAWS as f64 / (width(a) * width(b));
+                    let chi2: f64 = cells
+                        .iter()
+                        .enumerate()
+                        .filter(|(at, _)| {
+                            ((at >> 6) as f64) < width(a) && ((at & 63) as f64) < width(b)
+                        })
+                        .map(|(_, &seen)| (f64::from(seen) - expected).powi(2) / expected)
+                        .sum();
+                    let df = width(a) * width(b) - 1.0;
+                    let most = df + 2.0 * (20.7 * df).sqrt() + 41.4;
+                    assert!(
+                        chi2 <= most,
+                        "{blocks} blocks, {a} and {b}: {chi2}, at most {most}"
+                    );
+                }
+            }
+        }
+    }
+
     #[test]
     fn blocks_are_found_in_ranges_of_any_size() {
         for blocks in [1, 2, 3, 1000, 3 << 29, (1 << 31) - 1] {

@@ -292,12 +292,13 @@ fn the_number_of_trials(names: &[String]) {
 }
 
 /// Sizes at which arithmetic breaks: every small one, around the powers of two, and two large
-/// ones.
+/// ones; a larger one still where `TAMIS_LONG` is set.
 fn sizes() -> Vec<u64> {
     let around = (7..20).flat_map(|i| [(1 << i) - 1, 1 << i, (1 << i) + 1]);
     // Between powers of two: where binary fuse filters of the published shape cannot be built.
     let named = [3548, 11_520, 12_340, 37_440, 100_000, 1_000_000];
-    (0..=100).chain(around).chain(named).collect()
+    let long = std::env::var_os("TAMIS_LONG").map(|_| 10_000_000);
+    (0..=100).chain(around).chain(named).chain(long).collect()
 }
 
 /// Configurations of a kind at several rates, those that it offers.
