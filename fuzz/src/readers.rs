@@ -289,14 +289,15 @@ fn fields(text: &[u8], wanted: usize, delimiter: u8, end: u8) -> Vec<Modelled> {
 }
 
 /// The value at the end of these names; `None` where the usual reader knows less than ours, which
-/// skips what is nested deeply or too large for a number.
+/// skips what is nested deeply, too large for a number, or no UTF-8.
 fn json(line: &[u8], path: &[&str]) -> Option<Modelled> {
     let line = without_mark(line);
     if line.trim_ascii().is_empty() {
         return Some(Ok(None));
     }
-    let Ok(value) = serde_json::from_slice::<Value>(line) else {
-        let skipped = serde_json::from_slice::<&serde_json::value::RawValue>(line);
+    let line = std::str::from_utf8(line).ok()?;
+    let Ok(value) = serde_json::from_str::<Value>(line) else {
+        let skipped = serde_json::from_str::<&serde_json::value::RawValue>(line);
         return skipped.is_err().then_some(Err(()));
     };
     let step = |value: &Value, name: &&str| match value {

@@ -72,7 +72,8 @@ impl Shape for JsonLines {
     }
 }
 
-/// The key at a path. The whole line is checked to be JSON.
+/// The key at a path. The whole line is checked to be JSON, but for the bytes of strings that are
+/// passed over, which need not be UTF-8.
 fn value<'a>(line: &'a [u8], path: &Path) -> Result<Option<Cow<'a, str>>, serde_json::Error> {
     let mut input = serde_json::Deserializer::from_slice(line);
     let found = At(&path.0).deserialize(&mut input)?;
