@@ -10,8 +10,8 @@ use crate::{Failure, cargo, root, run, succeeds};
 const TARGETS: [(&str, u64); 4] = [
     ("ops", 3_000),
     ("open", 60_000),
-    ("readers", 30_000),
-    ("texts", 150_000),
+    ("readers", 5_000),
+    ("texts", 50_000),
 ];
 
 /// The seed is fixed, so that a change is judged by the same inputs each time. Fuzzing needs a
