@@ -131,7 +131,7 @@ fn with_dump(
     if bytes_of(value.body()) > QUICK && call.ctx.flags().may_block() {
         let body = value.body().clone();
         let job = move |waiting: &thread::Waiting| {
-            let dump = waiting.unlocked(|| Dump::new(id, form, &body));
+            let (dump, body) = waiting.unlocked(move || (Dump::new(id, form, &body), body));
             waiting.locked(|ctx| {
                 // From here on the filter may be changed where it is.
                 drop(body);
@@ -381,7 +381,10 @@ fn take(
         return Ok(());
     }
     let job = move |waiting: &thread::Waiting| {
-        let (body, held) = waiting.unlocked(|| measured(|| loading.finish()));
+        let (body, held, loading) = waiting.unlocked(move || {
+            let (body, held) = measured(|| loading.finish());
+            (body, held, loading)
+        });
         waiting.writing(move |ctx| {
             drop(loading);
             install(ctx, &name, id, body, held, reply);

@@ -2,7 +2,7 @@
 
 use tamis::{Aleph, Filter, QuotientCounting, Scalable};
 
-use crate::job::{QUICK, QUICK_SLOTS};
+use crate::job::{QUICK_PAGES, QUICK_SLOTS};
 use crate::server::{Ctx, Refusal};
 use crate::settings;
 use crate::value::{Body, Value};
@@ -50,7 +50,7 @@ pub(crate) fn of(body: &Body, insertions: usize) -> Option<Growth> {
 fn begun(bytes: u64) -> Growth {
     Growth {
         bytes,
-        is_long: bytes > QUICK as u64,
+        is_long: bytes >= QUICK_PAGES as u64,
     }
 }
 

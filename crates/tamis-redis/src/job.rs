@@ -14,6 +14,9 @@ use crate::value::{Answers, Body, Value};
 
 /// Bytes that are copied, merged or verified within a few milliseconds.
 pub(crate) const QUICK: usize = 4 << 20;
+/// Bytes of new memory whose pages come within a few milliseconds, if all are touched at once. From
+/// here on an array has pages of its own, which the thread makes ready.
+pub(crate) const QUICK_PAGES: usize = QUICK / 4;
 /// Bytes of a table whose slots are read and written one by one in that time: some hundred
 /// thousand.
 pub(crate) const QUICK_SLOTS: usize = QUICK / 32;
@@ -198,7 +201,10 @@ where
             return;
         };
         let (mut body, mut answers) = (before.clone(), Vec::with_capacity(room));
-        let (result, held) = waiting.unlocked(|| measured(|| work(&mut body, &mut answers)));
+        let (result, held, body, answers, work) = waiting.unlocked(move || {
+            let (result, held) = measured(|| work(&mut body, &mut answers));
+            (result, held, body, answers, work)
+        });
         let old = waiting.writing(|ctx| {
             with_value(ctx, name, id, |value| {
                 if !value.body().is_same(&before) {
@@ -215,7 +221,7 @@ where
             })
         });
         // Freed where nobody waits for it.
-        waiting.unlocked(|| drop((old, before)));
+        waiting.unlocked(move || drop((old, before)));
     }
 }
 

@@ -15,14 +15,17 @@ impl<'c, 'a> Words<'c, 'a> {
         Words { call, at: from }
     }
 
-    /// The next option, in capitals; `None` at the end.
+    /// The next option, in capitals; `None` at the end. One that is longer than any there is comes
+    /// in part, as errors show it.
     pub(crate) fn option(&mut self) -> Option<String> {
+        const MOST: usize = 32;
         if self.at >= self.call.len() {
             return None;
         }
         let word = self.call.word(self.at);
         self.at += 1;
-        Some(String::from_utf8_lossy(word).to_ascii_uppercase())
+        let shown = &word[..word.len().min(MOST)];
+        Some(String::from_utf8_lossy(shown).to_ascii_uppercase())
     }
 
     /// The value of an option.

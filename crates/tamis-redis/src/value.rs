@@ -19,13 +19,17 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use tamis::{AnyFilter, Full, Hashing, Keyed, Open, Unsupported};
 
-use crate::job::QUICK;
+use crate::job::QUICK_PAGES;
 use crate::loading::Loading;
 use crate::redisbloom::{BloomChain, CuckooChain};
 use crate::server::{Refusal, WRONG_TYPE, measured};
 
 /// The most bytes of a body that are written or sent at once.
 pub(crate) const CHUNK: usize = 16 << 20;
+
+/// The most bytes of a filter that is moved to where memory is denser. The allocator gives arrays of
+/// more than 14 KiB pages of their own, where nothing is gained; this is a few of those at most.
+const MOST_SETTLED: usize = 64 << 10;
 
 /// What a key holds.
 #[derive(Debug)]
@@ -110,7 +114,7 @@ impl Value {
             body,
             held,
             waiting: Arc::default(),
-            is_fresh: is_empty && held > QUICK,
+            is_fresh: is_empty && held >= QUICK_PAGES,
         }
     }
 
@@ -208,6 +212,17 @@ impl Value {
             Body::Loading(loading) => Body::Loading(loading.clone()),
         });
         Value::holding(body, held)
+    }
+
+    /// Puts a copy of a small filter in its place, for an allocator that gives denser places now.
+    /// Tells whether it has.
+    pub(crate) fn settle(&mut self) -> bool {
+        if self.held > MOST_SETTLED || self.is_busy() || matches!(self.body, Body::Loading(_)) {
+            return false;
+        }
+        let Value { body, held, .. } = self.copied();
+        (self.body, self.held) = (body, held);
+        true
     }
 
     /// Head and body.

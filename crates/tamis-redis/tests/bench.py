@@ -159,18 +159,34 @@ def pauses(server):
         watch("`UNLINK`", lambda call: call("UNLINK", *client.keys()))
 
 
-def ping(port, pipe):
-    """Pings a server every half millisecond until it is told to end; the seconds of each answer."""
+def schedule(task):
+    """Milliseconds that a thread has run, and that it has waited for a processor."""
+    ran, waited, _ = os.pread(task, 64, 0).split()
+    return int(ran) / 1e6, int(waited) / 1e6
+
+
+def ping(server, port, pipe):
+    """Pings a server every half millisecond until it is told to end.
+
+    Of each ping: how long it took; for how long the server's main thread ran meanwhile, which is
+    at least the step that the ping had to wait for; and for how long this process and that thread
+    had no processor.
+    """
     taken = []
+    theirs = os.open(f"/proc/{server}/task/{server}/schedstat", os.O_RDONLY)
+    ours = os.open("/proc/self/schedstat", os.O_RDONLY)
     with socket.create_connection(("127.0.0.1", port)) as connection:
         while not pipe.poll():
+            (ran, waited), (_, idle) = schedule(theirs), schedule(ours)
             begin = time.monotonic()
             connection.sendall(b"PING\r\n")
             if not connection.recv(16):
                 break
+            wall = 1000 * (time.monotonic() - begin)
             if not taken:
                 pipe.send("ready")
-            taken.append(time.monotonic() - begin)
+            (ran_now, waited_now), (_, idle_now) = schedule(theirs), schedule(ours)
+            taken.append((wall, ran_now - ran, waited_now - waited + idle_now - idle))
             time.sleep(0.0005)
     pipe.send(taken)
 
@@ -179,24 +195,29 @@ def latency(server):
     """How long a second client waits for an answer, while the first has long work done."""
     steps = [1, 3, 10, 30, 100]
     print("\n| meanwhile | seconds | pings | longest, ms |", end="")
-    print("".join(f" above {step} ms |" for step in steps))
-    print("|---" * (4 + len(steps)) + "|")
+    print("".join(f" above {step} ms |" for step in steps), end="")
+    print(" longest step, ms | longest without a processor, ms | longest else, ms |")
+    print("|---" * (7 + len(steps)) + "|")
     with server.client(socket_timeout=600) as client:
         call = client.execute_command
 
         def watch(name, work):
             ours, theirs = multiprocessing.Pipe()
-            pings = multiprocessing.Process(target=ping, args=(server.port, theirs))
+            arguments = (server.process.pid, server.port, theirs)
+            pings = multiprocessing.Process(target=ping, args=arguments)
             pings.start()
             ours.recv()
             begin = time.monotonic()
             work()
             seconds = time.monotonic() - begin
             ours.send("end")
-            taken = [1000 * second for second in ours.recv()]
+            taken = ours.recv()
             pings.join()
-            above = [sum(ms > step for ms in taken) for step in steps]
-            cells = [name, f"{seconds:.1f}", len(taken), f"{max(taken):.1f}", *above]
+            above = [sum(wall > step for wall, _, _ in taken) for step in steps]
+            longest = [max(parts) for parts in zip(*taken, strict=True)]
+            longest.append(max(wall - ran - waited for wall, ran, waited in taken))
+            wall, *parts = (f"{ms:.1f}" for ms in longest)
+            cells = [name, f"{seconds:.1f}", len(taken), wall, *above, *parts]
             print("| " + " | ".join(str(cell) for cell in cells) + " |", flush=True)
 
         def rewrite():
@@ -206,6 +227,9 @@ def latency(server):
                 time.sleep(0.1)
 
         watch("nothing", lambda: time.sleep(20))
+        call("BF.RESERVE", "roomy", 0.01, RANGE)
+        watch("`BF.MADD`, room for all", lambda: fill(call, "BF.MADD", "roomy"))
+        call("UNLINK", "roomy")
         watch("`BF.MADD`, growing", lambda: fill(call, "BF.MADD", "bloom"))
         watch("`CF.INSERT`, growing", lambda: fill(call, "CF.INSERT", "cuckoo", "ITEMS"))
         for family, key in ("BF", "bloom"), ("CF", "cuckoo"):

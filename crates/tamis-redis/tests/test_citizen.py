@@ -256,3 +256,126 @@ def test_rights_are_those_of_the_commands(start):
     for line in "BF.ADD f y", "CF.DEL f x", "BF.EXISTS g x", "TAMIS.MERGE f g":
         with pytest.raises(redis.exceptions.NoPermissionError):
             call(reader, line)
+
+
+def either_side(limit, measure):
+    """The largest number that measures less than a limit, and the smallest that does not."""
+    low, high = 1, 2 * limit
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if measure(middle) < limit else (low, middle)
+    return low, high
+
+
+def test_the_thread_does_what_is_large_and_nothing_else(start):
+    """On either side of the limits that docs/REDIS.md tells; bytes decide, and no clock."""
+    client = start().client()
+
+    def waited(line, *more):
+        """How many commands the thread did of this one."""
+        before = client.info("bf")["bf_commands_by_thread"]
+        call(client, line, *more)
+        return client.info("bf")["bf_commands_by_thread"] - before
+
+    def size(kind, capacity):
+        call(client, f"DEL {kind}")
+        call(client, f"TAMIS.CREATE {kind} KIND {kind} CAPACITY {capacity}")
+        info = call(client, f"TAMIS.INFO {kind}")
+        return info[info.index(b"size") + 1]
+
+    slots = 128 << 10
+    sides = either_side(slots + 1, lambda capacity: size("quotient", capacity))
+    for waits, capacity in enumerate(sides):
+        size("quotient", capacity)
+        try:
+            assert waited("TAMIS.RESIZE quotient HALF") == waits
+        except redis.ResponseError:
+            # An odd number of slots is not halved; the next is even, away from the limit.
+            size("quotient", capacity + (1 if waits else -1))
+            assert waited("TAMIS.RESIZE quotient HALF") == waits
+    sides = either_side(slots // 2 + 1, lambda capacity: size("bloom", capacity))
+    for waits, capacity in enumerate(sides):
+        size("bloom", capacity)
+        assert waited("TAMIS.MERGE union bloom bloom") == waits
+        call(client, "DEL union")
+
+    def file(capacity):
+        size("bloom", capacity)
+        return call(client, f"TAMIS.DUMP bloom 0 COUNT {1 << 29}")[1]
+
+    sides = either_side(slots + 1, lambda capacity: len(file(capacity)))
+    for waits, capacity in enumerate(sides):
+        assert waited("TAMIS.LOAD loaded 0", file(capacity)) == waits
+        call(client, "DEL loaded")
+
+    def table(capacity):
+        call(client, "DEL table")
+        call(client, f"CF.RESERVE table {capacity}")
+        return call(client, "CF.INFO table")[1]
+
+    for waits, capacity in enumerate(either_side(slots, table)):
+        before = table(capacity)
+        assert waited("CF.INSERT table ITEMS", *range(capacity + 1000)) == waits
+        assert call(client, "CF.INFO table")[1] > before
+    # In a transaction nothing waits.
+    table(capacity)
+    with client.pipeline(transaction=True) as pipeline:
+        pipeline.execute_command("CF.INSERT", "table", "ITEMS", *range(capacity + 1000))
+        assert waited("PING") == 0
+        pipeline.execute()
+    assert waited("PING") == 0
+
+    def roomy(capacity):
+        call(client, "DEL roomy")
+        call(client, f"BF.RESERVE roomy 0.01 {capacity}")
+        return client.memory_usage("roomy")
+
+    pages = 1 << 20
+    # Smaller arrays are rounded up by the allocator, by a quarter at most.
+    for waits, capacity in enumerate((600_000, 810_000)):
+        assert (roomy(capacity) > pages) == bool(waits)
+        assert waited("BF.ADD roomy x") == waits
+        assert waited("BF.ADD roomy y") == 0
+    for waits, capacity in enumerate((250_000, 500_000)):
+        before = roomy(capacity)
+        assert waited("BF.MADD roomy", *range(capacity - 1000)) == 0
+        assert waited("BF.MADD roomy", *range(capacity, capacity + 10_000)) == waits
+        assert (client.memory_usage("roomy") - before > pages) == bool(waits)
+
+
+def test_defragmentation_moves_small_filters(start):
+    server = start()
+    client = server.client()
+    try:
+        client.config_set("activedefrag", "yes")
+    except redis.ResponseError:
+        pytest.skip("this server is built without active defragmentation")
+    client.config_set("activedefrag", "no")
+    keys = 20_000
+    with client.pipeline(transaction=False) as pipeline:
+        for key in range(keys):
+            pipeline.execute_command("BF.RESERVE", f"bf:{key}", 0.01, 1000)
+            pipeline.execute_command("BF.ADD", f"bf:{key}", key)
+        pipeline.execute()
+        for key in range(keys):
+            if key % 8:
+                pipeline.delete(f"bf:{key}")
+        pipeline.execute()
+    expected, wasted = digest(client), client.info("memory")["allocator_frag_bytes"]
+    usage = client.memory_usage("bf:0")
+    for name, value in [
+        ("active-defrag-ignore-bytes", "100kb"),
+        ("active-defrag-threshold-lower", 5),
+        ("active-defrag-cycle-min", 50),
+        ("active-defrag-cycle-max", 75),
+        ("activedefrag", "yes"),
+    ]:
+        client.config_set(name, value)
+    deadline = time.monotonic() + 120
+    while client.info("memory")["allocator_frag_bytes"] > wasted / 4:
+        assert time.monotonic() < deadline, client.info("memory")
+        time.sleep(0.1)
+    assert client.info("bf")["bf_filters_moved"] >= keys / 8
+    assert digest(client) == expected
+    assert client.memory_usage("bf:0") == usage
+    assert all(call(client, f"BF.EXISTS bf:{key} {key}") for key in range(0, keys, 8))

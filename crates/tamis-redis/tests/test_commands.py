@@ -300,6 +300,14 @@ def test_a_filter_is_halved(resp2):
     assert "`cuckoo`" in refused(resp2, "TAMIS.RESIZE c HALF")
 
 
+def test_an_error_shows_a_long_word_in_part(resp2):
+    for line in "TAMIS.CREATE f", "TAMIS.ADVISE 100 0.01", "TAMIS.DUMP f 0":
+        call(resp2, "DEL f")
+        if line.startswith("TAMIS.DUMP"):
+            call(resp2, "BF.ADD f x")
+        assert len(refused(resp2, line, "A" * 100_000)) < 100, line
+
+
 def test_windows_forget_by_count_and_by_time(resp2):
     call(resp2, "TAMIS.CREATE last LAST 1000")
     for start in range(0, 10_000, 1000):

@@ -3,10 +3,11 @@
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
 use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
 use std::sync::OnceLock;
 
-use super::api::{Api, loaded};
+use super::api::{Api, RawDefrag, loaded};
 use super::pages;
 
 /// The allocator of the module: the server's.
@@ -25,6 +26,19 @@ const LARGE: usize = 1 << 20;
 thread_local! {
     /// Bytes that this thread has allocated, less those that it has freed, as the server counts.
     static HELD: Cell<isize> = const { Cell::new(0) };
+    /// The run of defragmentation that this thread is in, or null.
+    static RUN: Cell<*mut RawDefrag> = const { Cell::new(null_mut()) };
+}
+
+/// Runs something whose allocations the server puts where memory is densest.
+///
+/// # Safety
+///
+/// `run` must be alive until this returns.
+pub(super) unsafe fn densely(run: *mut RawDefrag, work: impl FnOnce()) {
+    RUN.set(run);
+    let _ = catch_unwind(AssertUnwindSafe(work));
+    RUN.set(null_mut());
 }
 
 /// Runs something, and tells by how many bytes it changed what is held.
@@ -71,7 +85,7 @@ impl Api {
         let try_alloc = self.try_alloc.filter(|_| !zeroed);
         let try_calloc = self.try_calloc.filter(|_| zeroed);
         // SAFETY: sizes are any; the server's functions are called as it declares them.
-        let memory = unsafe {
+        let mut memory = unsafe {
             match (try_alloc, try_calloc) {
                 (Some(alloc), _) => alloc(bytes),
                 (_, Some(calloc)) => calloc(1, bytes),
@@ -81,6 +95,12 @@ impl Api {
             }
         };
         if !memory.is_null() {
+            let run = RUN.try_with(Cell::get).unwrap_or(null_mut());
+            if !run.is_null() {
+                // SAFETY: `run` is alive (see `densely`); nobody has seen `memory` yet.
+                let moved = unsafe { (self.defrag_alloc)(run, memory) };
+                memory = if moved.is_null() { memory } else { moved };
+            }
             // SAFETY: `memory` is an allocation of the server.
             count(unsafe { (self.malloc_size)(memory) }, 1);
         }

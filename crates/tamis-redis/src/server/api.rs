@@ -4,7 +4,7 @@
 //! are used spares everybody who builds the workspace a C compiler's headers. Servers from Redis
 //! 7.0 on and all of Valkey have those that are required.
 
-use std::ffi::{CStr, c_char, c_double, c_int, c_long, c_longlong, c_uint, c_void};
+use std::ffi::{CStr, c_char, c_double, c_int, c_long, c_longlong, c_uint, c_ulonglong, c_void};
 use std::sync::OnceLock;
 
 /// What a call has to do with: opaque, and always behind a pointer.
@@ -39,6 +39,8 @@ opaque! {
     RawDefrag;
     /// The server's own figures.
     RawInfo;
+    /// A reply to `INFO` in the making.
+    RawSections;
 }
 
 pub(crate) const OK: c_int = 0;
@@ -256,6 +258,9 @@ api! {
         register_numeric_config: unsafe extern "C" fn(Ctx, Text, c_longlong, c_uint, c_longlong, c_longlong, GetNumeric, SetNumeric, Option<Apply>, *mut c_void) -> c_int = c"RedisModule_RegisterNumericConfig";
         register_bool_config: unsafe extern "C" fn(Ctx, Text, c_int, c_uint, GetSwitch, SetSwitch, Option<Apply>, *mut c_void) -> c_int = c"RedisModule_RegisterBoolConfig";
         register_string_config: unsafe extern "C" fn(Ctx, Text, Text, c_uint, GetText, SetText, Option<Apply>, *mut c_void) -> c_int = c"RedisModule_RegisterStringConfig";
+        register_info: unsafe extern "C" fn(Ctx, unsafe extern "C" fn(*mut RawSections, c_int)) -> c_int = c"RedisModule_RegisterInfoFunc";
+        info_add_section: unsafe extern "C" fn(*mut RawSections, Text) -> c_int = c"RedisModule_InfoAddSection";
+        info_add_unsigned: unsafe extern "C" fn(*mut RawSections, Text, c_ulonglong) -> c_int = c"RedisModule_InfoAddFieldULongLong";
         load_configs: unsafe extern "C" fn(Ctx) -> c_int = c"RedisModule_LoadConfigs";
         get_command: unsafe extern "C" fn(Ctx, Text) -> *mut RawCommand = c"RedisModule_GetCommand";
         set_command_info: unsafe extern "C" fn(*mut RawCommand, *const CommandInfo) -> c_int = c"RedisModule_SetCommandInfo";

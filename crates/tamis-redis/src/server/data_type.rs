@@ -3,8 +3,9 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
+use super::alloc::densely;
 use super::api::{
     OK, RawDefrag, RawDigest, RawIo, RawString, RawType, TYPE_METHODS_VERSION, TypeMethods, api,
 };
@@ -17,6 +18,13 @@ const NAME: &std::ffi::CStr = c"tamis-flt";
 const ENCODING: c_int = 1;
 
 static TYPE: AtomicPtr<RawType> = AtomicPtr::new(null_mut());
+
+/// Filters that defragmentation has moved, each as often as it was.
+static SETTLED: AtomicU64 = AtomicU64::new(0);
+
+pub(super) fn settled() -> u64 {
+    SETTLED.load(Ordering::Relaxed)
+}
 
 pub(super) fn ours() -> *mut RawType {
     TYPE.load(Ordering::Relaxed)
@@ -223,7 +231,10 @@ unsafe extern "C" fn copy(
 
 /// Moves the value, and what it holds in small pieces, to where memory is denser.
 ///
-/// Arrays of more than 14 KiB have pages of their own, which the allocator never moves.
+/// The server moves an allocation that it is shown the pointer to. Those inside a filter nobody
+/// outside it can point to, and so a copy takes its place, of allocations that the server has moved
+/// before anything was written there. Arrays of more than 14 KiB have pages of their own, which the
+/// allocator never moves.
 unsafe extern "C" fn defrag(
     run: *mut RawDefrag,
     _key: *mut RawString,
@@ -232,13 +243,18 @@ unsafe extern "C" fn defrag(
     if !crate::settings::DEFRAG.is_set() {
         return OK;
     }
-    // SAFETY: the server passes a run and the place of a value's pointer; a moved allocation holds
-    // the same bytes, and nothing but that place points to it.
+    // SAFETY: the server passes a run, which lasts as long as this call, and the place of a value's
+    // pointer; a moved allocation holds the same bytes, and nothing but that place points to it.
     unsafe {
         let moved = (api().defrag_alloc)(run, *value);
         if !moved.is_null() {
             *value = moved;
         }
+        let value = &mut *(*value).cast::<Value>();
+        densely(run, || {
+            let settled = value.settle();
+            SETTLED.fetch_add(u64::from(settled), Ordering::Relaxed);
+        });
     }
     OK
 }

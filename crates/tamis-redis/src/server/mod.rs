@@ -20,7 +20,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::slice;
 
 use crate::value::Value;
-use api::{CommandFn, ERR, OK, RawCtx, RawKey, RawString, api};
+use api::{CommandFn, ERR, OK, RawCtx, RawKey, RawSections, RawString, api};
 
 pub(crate) use alloc::measured;
 pub(crate) use pages::populate;
@@ -63,6 +63,8 @@ unsafe extern "C" fn RedisModule_OnLoad(
     let loaded = catch_unwind(|| {
         data_type::register(ctx)?;
         command::register(ctx)?;
+        // SAFETY: the context of the load; the function lives for ever.
+        unsafe { (api().register_info)(ctx.raw, tell) };
         config::register(ctx)
     });
     match loaded {
@@ -72,6 +74,22 @@ unsafe extern "C" fn RedisModule_OnLoad(
             ERR
         }
         Err(_) => ERR,
+    }
+}
+
+/// What `INFO bf` tells.
+unsafe extern "C" fn tell(sections: *mut RawSections, _is_crash: c_int) {
+    let figures = [
+        (c"commands_by_thread", thread::commands()),
+        (c"filters_moved", data_type::settled()),
+    ];
+    // SAFETY: the server passes a reply in the making, and copies the names, which end with a zero.
+    unsafe {
+        // Where nobody asks for the section, its fields are refused.
+        (api().info_add_section)(sections, c"".as_ptr());
+        for (name, figure) in figures {
+            (api().info_add_unsigned)(sections, name.as_ptr(), figure);
+        }
     }
 }
 

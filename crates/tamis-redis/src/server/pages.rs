@@ -113,7 +113,7 @@ fn prepare(memory: *mut c_void, len: usize) {
     }
     if EAGER.get() {
         touch(memory.addr(), len);
-    } else if len >= HUGE {
+    } else {
         remember(|fresh| fresh.push((memory.addr(), len)));
     }
 }

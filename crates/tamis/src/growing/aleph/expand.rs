@@ -121,6 +121,12 @@ impl Aleph {
     /// The keys of both, which have expanded equally often.
     pub(super) fn union(&self, other: &Aleph) -> Result<Aleph, FullKind> {
         let shape = (self.slots(), self.table.bits());
+        // Only marks of both become one: what cannot fit is not begun.
+        let most_shared = self.marks.min(other.marks);
+        let least_used = self.table.used() + other.table.used() - most_shared;
+        if least_used > most_used(self.slots()) {
+            return Err(FullKind::Capacity);
+        }
         let (table, marks) = Aleph::table_of(shape, merged([self.numbers(), other.numbers()]))?;
         let voids = || merged([self.void_numbers(), other.void_numbers()]);
         Ok(Aleph {
