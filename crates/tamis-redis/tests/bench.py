@@ -169,8 +169,8 @@ def ping(server, port, pipe):
     """Pings a server every half millisecond until it is told to end.
 
     Of each ping: how long it took; for how long the server's main thread ran meanwhile, which is
-    at least the step that the ping had to wait for; and for how long this process and that thread
-    had no processor.
+    at least the step that the ping had to wait for, and more where this process was waiting for a
+    processor; and for how long this process and that thread did so.
     """
     taken = []
     theirs = os.open(f"/proc/{server}/task/{server}/schedstat", os.O_RDONLY)
@@ -196,7 +196,7 @@ def latency(server):
     steps = [1, 3, 10, 30, 100]
     print("\n| meanwhile | seconds | pings | longest, ms |", end="")
     print("".join(f" above {step} ms |" for step in steps), end="")
-    print(" longest step, ms | longest without a processor, ms | longest else, ms |")
+    print(" the server ran, ms | no processor, ms | else, ms |")
     print("|---" * (7 + len(steps)) + "|")
     with server.client(socket_timeout=600) as client:
         call = client.execute_command
