@@ -107,7 +107,7 @@ type Job = Box<dyn FnOnce() + Send>;
 /// A thread, started with its first job, and what waits for it.
 struct Queue {
     name: &'static str,
-    work: fn(Receiver<Job>),
+    work: fn(&Receiver<Job>),
     sender: Mutex<Option<Sender<Job>>>,
 }
 
@@ -115,7 +115,7 @@ static QUEUE: Queue = Queue::new("tamis", work_off);
 static LONG: Queue = Queue::new("tamis-long", work_long);
 
 impl Queue {
-    const fn new(name: &'static str, work: fn(Receiver<Job>)) -> Queue {
+    const fn new(name: &'static str, work: fn(&Receiver<Job>)) -> Queue {
         Queue {
             name,
             work,
@@ -129,14 +129,14 @@ impl Queue {
         if held.is_none() {
             let ((sender, jobs), work) = (channel(), self.work);
             let thread = std::thread::Builder::new().name(self.name.into());
-            *held = thread.spawn(move || work(jobs)).ok().map(|_| sender);
+            *held = thread.spawn(move || work(&jobs)).ok().map(|_| sender);
         }
         held.clone()
     }
 }
 
 /// The thread that may have the server's lock.
-fn work_off(jobs: Receiver<Job>) {
+fn work_off(jobs: &Receiver<Job>) {
     pages::be_eager();
     let mut next = jobs.recv().ok();
     while let Some(job) = next {
@@ -152,14 +152,14 @@ fn work_off(jobs: Receiver<Job>) {
 }
 
 /// The thread that never has it.
-fn work_long(jobs: Receiver<Job>) {
+fn work_long(jobs: &Receiver<Job>) {
     pages::be_eager();
     // SAFETY: no pointer; on Linux, 0 is the calling thread. A refusal changes nothing.
     #[cfg(target_os = "linux")]
     unsafe {
         libc::setpriority(libc::PRIO_PROCESS, 0, NICE)
     };
-    jobs.into_iter().for_each(|job| job());
+    jobs.iter().for_each(|job| job());
 }
 
 /// Runs something in the thread of low priority, and waits for it.
