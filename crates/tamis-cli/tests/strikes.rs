@@ -148,7 +148,7 @@ impl Strike {
 fn a_file_is_synced_before_it_has_its_name_and_its_directory_after() {
     let strike = Strike::new();
     let room = &strike.room;
-    room.put("keys", &numbers(0..1000));
+    room.put("keys", numbers(0..1000));
     for (file, naming) in [("new", "linkat"), ("old", "rename")] {
         let mut command = Process::new(cargo_bin!("tamis"));
         command.args(["build", "keys", "-o", "f", "--force"]);

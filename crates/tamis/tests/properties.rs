@@ -4,7 +4,7 @@
 //! stops it.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-#[path = "../../../fuzz/src/lib.rs"]
+#[path = "../../../fuzz/src/filters.rs"]
 #[allow(
     dead_code,
     unreachable_pub,
