@@ -27,8 +27,8 @@ use crate::server::{Refusal, WRONG_TYPE, measured};
 /// The most bytes of a body that are written or sent at once.
 pub(crate) const CHUNK: usize = 16 << 20;
 
-/// The most bytes of a filter that is moved to where memory is denser. The allocator gives arrays of
-/// more than 14 KiB pages of their own, where nothing is gained; this is a few of those at most.
+/// The most bytes of a filter that is moved to where memory is denser. The allocator gives arrays
+/// of more than 14 KiB pages of their own, where nothing is gained; this is a few of those.
 const MOST_SETTLED: usize = 64 << 10;
 
 /// What a key holds.

@@ -104,6 +104,7 @@ def universal(hashing: int, seed: int, key: bytes) -> int:
         x, point = (len(key) + 1) % P, r(0, MASK - seed)
         for i in range(0, len(key), 7):
             x = (x * point + int.from_bytes(key[i : i + 7], "little")) % P
+        x = x * point % P
     y, z = divmod(x, 2**32)
 
     def f(i: int, t: int) -> int:

@@ -3,15 +3,12 @@
 //! There is one thread and one queue, so that what waits for a filter comes in the order in which
 //! it was asked for. The thread keeps the server's lock from one short job to the next, for a
 //! millisecond at most: so commands that have queued up behind a long one are worked off at once.
-//!
-//! What takes long it gives to a second thread, and waits. That one never has the server's lock, and
-//! so may have a low priority: where processors are short, they are the server's.
 
 use std::cell::Cell;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -22,10 +19,6 @@ use super::{Call, Ctx, pages};
 const HOLD: Duration = Duration::from_millis(1);
 /// How long it waits before it asks again whether changes may be sent to replicas.
 const PAUSE: Duration = Duration::from_millis(5);
-/// How much the thread for long work stands back: it gets a third of the server's share where both
-/// want a processor.
-#[cfg(target_os = "linux")]
-const NICE: libc::c_int = 5;
 
 thread_local! {
     /// Since when this thread has the server's lock.
@@ -83,12 +76,9 @@ impl Waiting {
     }
 
     /// Runs something long, while commands run.
-    pub(crate) fn unlocked<T: Send + 'static>(
-        &self,
-        work: impl FnOnce() -> T + Send + 'static,
-    ) -> T {
+    pub(crate) fn unlocked<T>(&self, work: impl FnOnce() -> T) -> T {
         unlock();
-        behind(work)
+        work()
     }
 }
 
@@ -104,79 +94,31 @@ impl Drop for Waiting {
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// A thread, started with its first job, and what waits for it.
-struct Queue {
-    name: &'static str,
-    work: fn(&Receiver<Job>),
-    sender: Mutex<Option<Sender<Job>>>,
-}
+static QUEUE: Mutex<Option<Sender<Job>>> = Mutex::new(None);
 
-static QUEUE: Queue = Queue::new("tamis", work_off);
-static LONG: Queue = Queue::new("tamis-long", work_long);
-
-impl Queue {
-    const fn new(name: &'static str, work: fn(&Receiver<Job>)) -> Queue {
-        Queue {
-            name,
-            work,
-            sender: Mutex::new(None),
-        }
+/// The queue; its thread is started with the first job.
+fn queue() -> Option<Sender<Job>> {
+    let mut queue = QUEUE.lock().unwrap_or_else(PoisonError::into_inner);
+    if queue.is_none() {
+        let (sender, jobs) = channel::<Job>();
+        let work = move || {
+            pages::be_eager();
+            let mut next = jobs.recv().ok();
+            while let Some(job) = next {
+                // A job replies in any case: its client is let go when it is dropped.
+                let _ = catch_unwind(AssertUnwindSafe(job));
+                let is_short = HELD_SINCE.get().is_some_and(|since| since.elapsed() < HOLD);
+                next = is_short.then(|| jobs.try_recv().ok()).flatten();
+                if next.is_none() {
+                    unlock();
+                    next = jobs.recv().ok();
+                }
+            }
+        };
+        let started = std::thread::Builder::new().name("tamis".into()).spawn(work);
+        *queue = started.ok().map(|_| sender);
     }
-
-    /// `None` where no thread can be started.
-    fn sender(&self) -> Option<Sender<Job>> {
-        let mut held = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
-        if held.is_none() {
-            let ((sender, jobs), work) = (channel(), self.work);
-            let thread = std::thread::Builder::new().name(self.name.into());
-            *held = thread.spawn(move || work(&jobs)).ok().map(|_| sender);
-        }
-        held.clone()
-    }
-}
-
-/// The thread that may have the server's lock.
-fn work_off(jobs: &Receiver<Job>) {
-    pages::be_eager();
-    let mut next = jobs.recv().ok();
-    while let Some(job) = next {
-        // A job replies in any case: its client is let go when it is dropped.
-        let _ = catch_unwind(AssertUnwindSafe(job));
-        let is_short = HELD_SINCE.get().is_some_and(|since| since.elapsed() < HOLD);
-        next = is_short.then(|| jobs.try_recv().ok()).flatten();
-        if next.is_none() {
-            unlock();
-            next = jobs.recv().ok();
-        }
-    }
-}
-
-/// The thread that never has it.
-fn work_long(jobs: &Receiver<Job>) {
-    pages::be_eager();
-    // SAFETY: no pointer; on Linux, 0 is the calling thread. A refusal changes nothing.
-    #[cfg(target_os = "linux")]
-    unsafe {
-        libc::setpriority(libc::PRIO_PROCESS, 0, NICE)
-    };
-    jobs.iter().for_each(|job| job());
-}
-
-/// Runs something in the thread of low priority, and waits for it.
-fn behind<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    let Some(queue) = LONG.sender() else {
-        return work();
-    };
-    let (sender, result) = channel();
-    let job = move || {
-        let _ = sender.send(catch_unwind(AssertUnwindSafe(work)));
-    };
-    let _ = queue.send(Box::new(job));
-    match result.recv() {
-        Ok(Ok(result)) => result,
-        Ok(Err(panic)) => resume_unwind(panic),
-        Err(_) => unreachable!("the thread lives as long as the server, and sends every result"),
-    }
+    queue.clone()
 }
 
 /// Commands that have waited for the thread, or do.
@@ -192,7 +134,7 @@ pub(crate) fn later<W>(call: &Call<'_>, work: W) -> Result<(), W>
 where
     W: FnOnce(&Waiting) + Send + 'static,
 {
-    let Some(queue) = QUEUE.sender() else {
+    let Some(queue) = queue() else {
         return Err(work);
     };
     // SAFETY: the command may block (its caller has asked the flags); no callback is given, so the
@@ -222,7 +164,10 @@ where
 
 /// Frees something large in the thread, or here where there is none.
 pub(crate) fn free<T: Send + 'static>(garbage: T) {
-    if let Some(queue) = LONG.sender() {
-        let _ = queue.send(Box::new(move || drop(garbage)));
+    if let Some(queue) = queue() {
+        let _ = queue.send(Box::new(move || {
+            unlock();
+            drop(garbage);
+        }));
     }
 }

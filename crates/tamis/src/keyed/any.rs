@@ -72,7 +72,7 @@ impl Keyed<AnyFilter> {
         window.ok_or(Full::new(cannot, keys))?.touch(hash)
     }
 
-    /// Tells a window of time what time it is; see [`Window::advance`].
+    /// Tells a window of time what time it is; see [`Window::advance`](crate::Window::advance).
     ///
     /// # Errors
     ///
@@ -83,8 +83,8 @@ impl Keyed<AnyFilter> {
         Ok(())
     }
 
-    /// The last reading of the clock, also after a load; see [`Window::now`]. `None` where the
-    /// kind has no window.
+    /// The last reading of the clock, also after a load; see
+    /// [`Window::now`](crate::Window::now). `None` where the kind has no window.
     pub fn now(&self) -> Option<Duration> {
         self.filter.as_window()?.now()
     }
@@ -107,7 +107,7 @@ impl Keyed<AnyFilter> {
     }
 
     /// Takes out one copy of a key; `false` if none matches. Only remove what was inserted: see
-    /// [`Remove::remove`].
+    /// [`Remove::remove`](crate::Remove::remove).
     ///
     /// # Errors
     ///
