@@ -79,8 +79,9 @@ use crate::simd::{Bits, Portable};
 /// is refused when as many are in as the capacity says, and 3 %.
 ///
 /// A remainder keeps two bits at least, so one of r bits lets the slots double r − 2 times: with 7
-/// bits or more every single key may have come 2³² times, and with fewer, which you get only by
-/// asking for them, the filter may be full of counts.
+/// bits or more every single key may have come 2³² times. Built from its keys, without a capacity,
+/// a filter may have 5, for 2²⁸ times; with fewer, which you get only by asking for them, it may
+/// be full of counts.
 ///
 /// # Merge, list, compare
 ///
@@ -133,6 +134,8 @@ pub struct QuotientCounting {
 /// The fewest bits of a remainder that is sized by the rate: it can then give five to the quotient,
 /// which gives 15 slots to each key, enough to count to 2³² or so.
 const USUAL_BITS: u32 = 7;
+/// The fewest of one that is sized by counts: it can give three, for 2²⁸ copies of every key.
+const BUILT_BITS: u32 = 5;
 /// Widths of a remainder, before it gives bits to the quotient: two at least.
 const BITS: RangeInclusive<u64> = LEAST_BITS as u64 + 2..=MOST_BITS as u64;
 
@@ -698,7 +701,7 @@ impl Kind for QuotientCounting {
         if config.capacity < distinct {
             let mut counts: Vec<u64> = runs().map(|run| run.len() as u64).collect();
             counts.sort_unstable();
-            let least = if is_given { bits } else { USUAL_BITS };
+            let least = if is_given { bits } else { BUILT_BITS };
             split = smallest(&counts, least..=bits, fpr);
         }
         loop {
