@@ -5,7 +5,9 @@ mod compile_time;
 mod fuzz;
 mod instructions;
 mod lint;
+mod memory;
 mod museum;
+mod platforms;
 mod python;
 mod redis;
 mod tables;
@@ -26,6 +28,11 @@ cargo xtask redis bench    measure the figures of docs/REDIS.md (takes minutes)
 cargo xtask redis latency  how long others wait while a filter of 10^7 keys is worked on
 cargo xtask browser        look at the page of `tamis report` in a browser (part of `test`)
 cargo xtask fuzz SECONDS   search for inputs that break something, for so long with each target
+cargo xtask platforms      all tests of the library on aarch64, i686 and s390x, by qemu (takes hours)
+cargo xtask platforms T …  the same on some of these
+cargo xtask platforms brief what tells most about them (part of `test`)
+cargo xtask miri           undefined behaviour, found by Miri (takes minutes; not part of `test`)
+cargo xtask sanitize       data races, found by the thread sanitizer (takes minutes; not part of `test`)
 cargo xtask lint           formatting, clippy, documentation, house rules
 cargo xtask museum         plant bugs that filters have had: each must turn a test red (takes minutes)
 cargo xtask museum NAME …  some of them
@@ -61,6 +68,12 @@ fn main() -> ExitCode {
             Some(Ok(seconds)) => fuzz::search(seconds),
             _ => Err(format!("for how many seconds each?\n\n{HELP}")),
         },
+        Some("platforms") if arguments.get(1).is_some_and(|word| word == "brief") => {
+            platforms::tools().and_then(|()| platforms::brief())
+        }
+        Some("platforms") => platforms::all(&arguments[1..]),
+        Some("miri") => memory::miri_tools().and_then(|()| memory::miri()),
+        Some("sanitize") => memory::sanitizer_tools().and_then(|()| memory::sanitize()),
         Some("lint") => lint::all(),
         Some("museum") => museum::show(&arguments[1..]),
         Some("tables") => tables::regenerate(),
@@ -95,6 +108,26 @@ fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
     command
+}
+
+/// The nightly compiler's cargo, at the workspace's root. `+nightly` is rustup's; the cargo that
+/// runs this would not understand it.
+fn nightly() -> Command {
+    let mut command = Command::new("cargo");
+    for variable in ["CARGO", "RUSTC", "RUSTUP_TOOLCHAIN", "RUSTFLAGS"] {
+        command.env_remove(variable);
+    }
+    command.arg("+nightly").current_dir(root());
+    command
+}
+
+/// Sets up a nightly compiler.
+fn nightly_tools() -> Result<(), Failure> {
+    if succeeds(nightly().arg("--version")) {
+        return Ok(());
+    }
+    let install = ["toolchain", "install", "nightly", "--profile", "minimal"];
+    run(Command::new("rustup").args(install))
 }
 
 /// Shows a command, runs it, and fails if it does.

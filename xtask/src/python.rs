@@ -16,7 +16,7 @@ pub(crate) fn package() -> Result<(), Failure> {
     )?;
     install(&python, &["--requirement", LIBRARIES])?;
     if !succeeds(Command::new("java").arg("-version")) {
-        debian("default-jre-headless")?;
+        debian(&["default-jre-headless"])?;
     }
     install_wheel(&python, &wheel(&python)?)?;
     module(&python, "ruff", &["check"])?;
@@ -119,18 +119,19 @@ pub(crate) fn environment(place: &str, python: &str) -> Result<PathBuf, Failure>
     if !succeeds(Command::new(&own).args(["-m", "pip", "--version"])) {
         let make = || run(Command::new(python).args(["-m", "venv"]).arg(&environment));
         if make().is_err() {
-            debian("python3-venv")?;
+            debian(&["python3-venv"])?;
             make()?;
         }
     }
     Ok(own)
 }
 
-pub(crate) fn debian(package: &str) -> Result<(), Failure> {
+/// Installs packages of Debian.
+pub(crate) fn debian(packages: &[&str]) -> Result<(), Failure> {
     run(Command::new("apt-get").args(["update", "--quiet"]))?;
     // A server that is installed is not started.
     let mut install = Command::new("apt-get");
-    install.args(["install", "--quiet", "--yes", package]);
+    install.args(["install", "--quiet", "--yes"]).args(packages);
     run(install.env("RUNLEVEL", "1"))
 }
 
@@ -162,7 +163,7 @@ fn with_xxhash() -> Result<PathBuf, Failure> {
         return Ok(own);
     }
     eprintln!("   no virtual environment could be made; trying Debian's packages");
-    debian("python3-xxhash")?;
+    debian(&["python3-xxhash"])?;
     let debian = PathBuf::from("/usr/bin/python3");
     if has_xxhash(&debian) {
         return Ok(debian);

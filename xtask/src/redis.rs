@@ -100,7 +100,7 @@ fn build(profile: &str) -> Result<PathBuf, Failure> {
 fn redis_server() -> Result<PathBuf, Failure> {
     let program = PathBuf::from("redis-server");
     if !runs(&program) {
-        debian("redis-server")?;
+        debian(&["redis-server"])?;
     }
     found(program)
 }
@@ -116,7 +116,7 @@ fn valkey_server() -> Result<PathBuf, Failure> {
         }
     }
     if succeeds(Command::new("apt-cache").args(["show", "--quiet=2", "valkey-server"])) {
-        debian("valkey-server")?;
+        debian(&["valkey-server"])?;
         return found(program);
     }
     let (mirror, release) = debian_mirror()?;

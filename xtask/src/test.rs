@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::{Failure, browser, cargo, fuzz, python, redis, root, run};
+use crate::{Failure, browser, cargo, fuzz, nightly_tools, platforms, python, redis, root, run};
 
 pub(crate) fn all() -> Result<(), Failure> {
     let mut parts = Parts::default();
@@ -21,9 +21,22 @@ pub(crate) fn all() -> Result<(), Failure> {
     parts.run("the package for Python", python::package)?;
     parts.run("the module in Redis and Valkey", redis::test)?;
     parts.run("the report in a browser", browser::check)?;
-    parts.run("fuzzing", fuzz::briefly)?;
+    parts.run_with("other machines", platforms::tools, platforms::brief)?;
+    parts.run_with("fuzzing", nightly_tools, fuzz::briefly)?;
     parts.tell();
+    tell_levels();
     Ok(())
+}
+
+/// Which instructions the tests ran with: all that this processor has.
+fn tell_levels() {
+    for (level, is_there) in tamis::testing::levels() {
+        let outcome = match is_there {
+            true => "ran",
+            false => "was compiled but did NOT run: this processor lacks it",
+        };
+        eprintln!("code for {level} {outcome}");
+    }
 }
 
 /// What finds most mistakes soonest, for the inner loop.
@@ -51,9 +64,12 @@ pub(crate) fn quick() -> Result<(), Failure> {
     Ok(())
 }
 
-/// How long each part took.
+/// How long each part took, and which were skipped for want of a tool.
 #[derive(Default)]
-struct Parts(Vec<(&'static str, Duration)>);
+struct Parts {
+    done: Vec<(&'static str, Duration)>,
+    skipped: Vec<(&'static str, Failure)>,
+}
 
 impl Parts {
     fn run(
@@ -63,16 +79,39 @@ impl Parts {
     ) -> Result<(), Failure> {
         let start = Instant::now();
         part()?;
-        self.0.push((name, start.elapsed()));
+        self.done.push((name, start.elapsed()));
         Ok(())
+    }
+
+    /// Runs a part that needs tools. Where they cannot be had it is skipped, loudly; but not where
+    /// `CI` is set.
+    fn run_with(
+        &mut self,
+        name: &'static str,
+        tools: impl FnOnce() -> Result<(), Failure>,
+        part: impl FnOnce() -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        match tools() {
+            Ok(()) => self.run(name, part),
+            Err(failure) if std::env::var_os("CI").is_some() => Err(failure),
+            Err(failure) => {
+                eprintln!("\n████ SKIPPED: {name}: {failure}");
+                self.skipped.push((name, failure));
+                Ok(())
+            }
+        }
     }
 
     fn tell(&self) {
         eprintln!();
-        let all: Duration = self.0.iter().map(|(_, took)| *took).sum();
-        for (name, took) in self.0.iter().chain([&("all of it", all)]) {
+        let all: Duration = self.done.iter().map(|(_, took)| *took).sum();
+        for (name, took) in self.done.iter().chain([&("all of it", all)]) {
             eprintln!("{:>7.1} s  {name}", took.as_secs_f64());
         }
+        for (name, why) in &self.skipped {
+            eprintln!("  SKIPPED  {name}: {why}");
+        }
+        eprintln!("{:>7}    parts skipped", self.skipped.len());
     }
 }
 

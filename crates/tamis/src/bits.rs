@@ -124,7 +124,10 @@ mod tests {
 
     #[test]
     fn unmixing_undoes_mixing() {
-        for x in (0..64).map(|bit| 1 << bit).chain(0..100_000) {
+        for x in (0..64)
+            .map(|bit| 1 << bit)
+            .chain(0..if cfg!(miri) { 100 } else { 100_000 })
+        {
             assert_eq!(unmix64(mix64(x)), x);
             assert_eq!(mix64(unmix64(x)), x);
         }
@@ -194,7 +197,8 @@ mod tests {
             .filter_map(|n| u32::try_from(n).ok())
             .chain([0])
         {
-            for hash in ends.into_iter().chain((0..10_000).map(mix64)) {
+            let many = if cfg!(miri) { 100 } else { 10_000 };
+            for hash in ends.into_iter().chain((0..many).map(mix64)) {
                 let whole = fastrange(hash, u64::from(n));
                 assert_eq!(fastrange_by_halves(hash, n), whole, "{hash}, {n}");
             }

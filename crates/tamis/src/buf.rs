@@ -93,6 +93,9 @@ unsafe impl<T: Word> Send for Buf<T> {}
 unsafe impl<T: Word> Sync for Buf<T> {}
 
 impl<T: Word> Buf<T> {
+    /// Whether words lie in memory as they do in files.
+    const AS_IN_FILES: bool = cfg!(target_endian = "little") || size_of::<T>() == 1;
+
     /// An owned array of `len` zeros. Large arrays take no real memory until they are written.
     pub(crate) fn zeroed(len: u64) -> Result<Buf<T>, NoMemory> {
         let too_large = NoMemory { bytes: u64::MAX };
@@ -171,7 +174,7 @@ impl<T: Word> Buf<T> {
             return Some(Buf::zeroed(0));
         }
         let aligned = bytes.as_ptr().addr().is_multiple_of(align_of::<T>());
-        if aligned && cfg!(target_endian = "little") {
+        if aligned && Self::AS_IN_FILES {
             let ptr = NonNull::from(bytes).cast::<T>();
             return Some(Ok(Buf {
                 ptr,
@@ -235,7 +238,7 @@ impl<T: Word> Buf<T> {
 
     /// The words as little-endian bytes: in place on little-endian machines.
     pub(crate) fn to_bytes(&self) -> Cow<'_, [u8]> {
-        if cfg!(target_endian = "little") {
+        if Self::AS_IN_FILES {
             return Cow::Borrowed(bytes_of(self));
         }
         let swapped: Vec<T> = self.iter().map(|word| word.little_endian()).collect();

@@ -751,7 +751,7 @@ impl Layout {
     fn check_block(&self, number: usize, block: &[u8], table: &[u8]) -> Result<(), DecodeError> {
         match xxh3_64_with_seed(block, number as u64) == u64_at(table, 8 * number) {
             true => Ok(()),
-            false => Err(damaged("data", self.data + (number * BLOCK) as u64)),
+            false => Err(damaged("data", self.data + number as u64 * BLOCK as u64)),
         }
     }
 
@@ -842,7 +842,7 @@ pub fn repair_checksums(bytes: &mut [u8]) {
     }
     let file_len = bytes.len();
     let header_len = u32_at(bytes, 12) as usize;
-    let Some(body) = file_len.checked_sub(header_len + 8 + FOOTER) else {
+    let Some(body) = (file_len - 8 - FOOTER).checked_sub(header_len) else {
         return;
     };
     if header_len < FIXED + 8 {

@@ -614,6 +614,8 @@ fn edits(a: &str, b: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Keyed;
+    use crate::bits::mix64;
 
     #[test]
     fn no_two_kinds_are_called_alike() {
@@ -674,6 +676,38 @@ mod tests {
         for_each_kind(&mut names);
         assert!(names.0.into_iter().eq(KINDS.iter().map(|info| info.name)));
         assert!(KINDS.iter().all(|info| name_of(info.id) == Some(info.name)));
+    }
+
+    /// The code of every kind that reads a file and answers, in steps that are few enough for
+    /// Miri. Building has its laws.
+    #[test]
+    fn every_golden_file_answers_in_batches_as_one_by_one() {
+        const BATCH: u64 = 70;
+        let golden = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+        for info in KINDS {
+            let name = info.name;
+            let file = std::fs::read(golden.join(format!("{name}.tamis"))).unwrap();
+            let filter: Keyed<AnyFilter> = Keyed::open(file.clone()).unwrap();
+            let present = (0..BATCH).map(|i| filter.hash(&format!("present-{i}")));
+            let hashes: Vec<u64> = present.chain((0..BATCH).map(mix64)).collect();
+            let mut answers = vec![false; hashes.len()];
+            filter.filter().contains_batch(&hashes, &mut answers);
+            for (&hash, &answer) in hashes.iter().zip(&answers) {
+                assert_eq!(filter.filter().contains(hash), answer, "{name}");
+            }
+            let window = info.can.window;
+            assert!(
+                window || answers[..BATCH as usize].iter().all(|&found| found),
+                "{name}"
+            );
+            // What is lent is copied before it is changed.
+            let mut changed = filter.filter().clone();
+            if let Some(insert) = changed.as_insert() {
+                let inserted = insert.insert(mix64(BATCH)).is_ok();
+                assert!(!inserted || changed.contains(mix64(BATCH)), "{name}");
+            }
+            assert!(filter.to_bytes() == file, "{name}");
+        }
     }
 
     #[test]

@@ -259,7 +259,7 @@ pub mod testing {
     }
     #[cfg(feature = "quotient")]
     pub use crate::quotient::multiset::{digits_read, lines_read};
-    pub use crate::simd::force_portable;
+    pub use crate::simd::{force_portable, levels};
 }
 
 /// The README's examples are tested with the documentation.

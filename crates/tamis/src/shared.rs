@@ -4,12 +4,14 @@
 
 mod file;
 #[cfg(test)]
+#[cfg(all(target_pointer_width = "64", not(miri)))]
+mod models;
+mod shards;
+#[cfg(test)]
 mod tests;
 
 use std::fmt;
-use std::sync::{
-    Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
-};
+use std::sync;
 use std::time::Duration;
 
 use crate::bits::{fastrange, mix64};
@@ -19,6 +21,7 @@ use crate::error::{BuildError, BuildErrorKind, Full};
 use crate::filter::{Count, Insert, Kind, Remove, Window};
 use crate::key::{Hashing, Key};
 use crate::keyed::hash_some;
+use shards::Shards;
 
 /// A filter of keys that many threads insert into, ask and remove from at once, through `&self`.
 ///
@@ -98,25 +101,11 @@ use crate::keyed::hash_some;
 /// `Arc` does, and needs no locks. For a Bloom filter that is only filled,
 /// [`AtomicSplitBlock`](crate::AtomicSplitBlock) is one filter with an ordinary file.
 pub struct Shared<F> {
-    shards: Vec<Shard<F>>,
-    /// Held by whoever changes all shards, or marks them for a copy: no copy has half of a change.
-    moment: Mutex<()>,
+    shards: Shards<F>,
     hashing: Hashing,
     capacity: u64,
     fpr: f64,
 }
-
-/// Two cache lines, as processors fetch them: no lock shares one with another.
-#[repr(align(128))]
-struct Shard<F>(RwLock<State<F>>);
-
-struct State<F> {
-    filter: F,
-    /// Where the filter as it is now goes before it is changed.
-    owed: Option<Owed<F>>,
-}
-
-type Owed<F> = Arc<OnceLock<F>>;
 
 /// The most shards, and those of a filter whose size is not known.
 const MOST_SHARDS: usize = 1 << 16;
@@ -185,62 +174,11 @@ impl Sorted {
 }
 
 impl<F> Shared<F> {
-    fn reading(&self, shard: usize) -> RwLockReadGuard<'_, State<F>> {
-        // A filter's operations do not panic; whatever did, left a filter.
-        let state = self.shards[shard].0.read();
-        state.unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn moment(&self) -> MutexGuard<'_, ()> {
-        self.moment.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The shard of a key, and its hash.
     #[inline]
     fn place<K: Key + ?Sized>(&self, key: &K) -> (usize, u64) {
         let hash = key.hash_with(&self.hashing);
         (shard_of(hash, self.shards.len()), hash)
-    }
-}
-
-impl<F: Clone> Shared<F> {
-    /// A shard, for changing; what is owed is copied first.
-    fn writing(&self, shard: usize) -> RwLockWriteGuard<'_, State<F>> {
-        let state = self.shards[shard].0.write();
-        let mut state = state.unwrap_or_else(PoisonError::into_inner);
-        if let Some(owed) = state.owed.take() {
-            let _only = owed.set(state.filter.clone());
-        }
-        state
-    }
-
-    /// The filters of all shards as they are at one moment, each copied when it is asked for.
-    fn frozen(&self) -> impl ExactSizeIterator<Item = F> {
-        let moment = self.moment();
-        let locked = self.shards.iter().map(|shard| {
-            let state = shard.0.write();
-            state.unwrap_or_else(PoisonError::into_inner)
-        });
-        let mut locked: Vec<_> = locked.collect();
-        // What another is owed and has not got yet is this very state.
-        let owe = |state: &mut RwLockWriteGuard<'_, State<F>>| {
-            Arc::clone(state.owed.get_or_insert_with(Owed::default))
-        };
-        let owed: Vec<Owed<F>> = locked.iter_mut().map(owe).collect();
-        drop((locked, moment));
-        owed.into_iter().enumerate().map(|(shard, owed)| {
-            if owed.get().is_none() {
-                drop(self.writing(shard));
-            }
-            let copied = match Arc::try_unwrap(owed) {
-                Ok(own) => own.into_inner(),
-                Err(others) => others.get().cloned(),
-            };
-            match copied {
-                Some(filter) => filter,
-                None => unreachable!("whoever holds the lock first copies what is owed"),
-            }
-        })
     }
 }
 
@@ -362,13 +300,8 @@ impl<F: Kind> Shared<F> {
     }
 
     fn of_filters(filters: Vec<F>, hashing: Hashing, capacity: u64, fpr: f64) -> Shared<F> {
-        let shard = |filter| {
-            let owed = None;
-            Shard(RwLock::new(State { filter, owed }))
-        };
         Shared {
-            shards: filters.into_iter().map(shard).collect(),
-            moment: Mutex::new(()),
+            shards: Shards::of(filters),
             hashing,
             capacity,
             fpr,
@@ -377,7 +310,7 @@ impl<F: Kind> Shared<F> {
 
     /// A copy of the filter as it is at one moment.
     pub fn snapshot(&self) -> Shared<F> {
-        let filters = self.frozen().collect();
+        let filters = self.shards.frozen().collect();
         Shared::of_filters(filters, self.hashing, self.capacity, self.fpr)
     }
 
@@ -386,7 +319,7 @@ impl<F: Kind> Shared<F> {
     #[inline]
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
         let (shard, hash) = self.place(key);
-        self.reading(shard).filter.contains(hash)
+        self.shards.reading(shard).filter.contains(hash)
     }
 
     /// Looks up many keys, of a slice or any iterator: `out[i]` becomes whether the key number i
@@ -400,7 +333,7 @@ impl<F: Kind> Shared<F> {
             let n = hash_some(&self.hashing, &mut keys, &mut hashes[..out.len()]);
             let sorted = Sorted::of(&hashes[..n], self.shards.len());
             for (shard, run) in sorted.runs() {
-                let filter = &self.reading(shard).filter;
+                let filter = &self.shards.reading(shard).filter;
                 filter.contains_batch(&sorted.hashes[run.clone()], &mut answers[run]);
             }
             for (&from, &answer) in sorted.from.iter().zip(&answers) {
@@ -428,13 +361,12 @@ impl<F: Kind> Shared<F> {
 
     /// Every byte that the filters hold on the heap.
     pub fn size_in_bytes(&self) -> usize {
-        let own = self.shards.capacity() * size_of::<Shard<F>>();
-        own + self.each(F::size_in_bytes).sum::<usize>()
+        self.shards.size_in_bytes() + self.each(F::size_in_bytes).sum::<usize>()
     }
 
     /// What each shard's filter says, one after another.
     fn each<T>(&self, ask: impl Fn(&F) -> T) -> impl Iterator<Item = T> {
-        (0..self.shards.len()).map(move |shard| ask(&self.reading(shard).filter))
+        (0..self.shards.len()).map(move |shard| ask(&self.shards.reading(shard).filter))
     }
 
     /// How many shards there are.
@@ -473,7 +405,7 @@ impl<F: Kind + Insert> Shared<F> {
     #[inline]
     pub fn insert<K: Key + ?Sized>(&self, key: &K) -> Result<(), Full> {
         let (shard, hash) = self.place(key);
-        self.writing(shard).filter.insert(hash)
+        self.shards.writing(shard).filter.insert(hash)
     }
 
     /// Whether a key seemed to be there before; inserts it if not, in one step: of several threads
@@ -487,7 +419,7 @@ impl<F: Kind + Insert> Shared<F> {
     #[inline]
     pub fn seen<K: Key + ?Sized>(&self, key: &K) -> Result<bool, Full> {
         let (shard, hash) = self.place(key);
-        let filter = &mut self.writing(shard).filter;
+        let filter = &mut self.shards.writing(shard).filter;
         if filter.contains(hash) {
             return Ok(true);
         }
@@ -512,7 +444,7 @@ impl<F: Kind + Insert> Shared<F> {
             let sorted = Sorted::of(&hashes[..n], self.shards.len());
             for (shard, run) in sorted.runs() {
                 let keys = &sorted.hashes[run];
-                let inserted = self.writing(shard).filter.insert_batch(keys);
+                let inserted = self.shards.writing(shard).filter.insert_batch(keys);
                 inserted.map_err(|full| full.after(done + full.accepted()))?;
                 done += keys.len();
             }
@@ -526,7 +458,7 @@ impl<F: Kind + Remove> Shared<F> {
     #[inline]
     pub fn remove<K: Key + ?Sized>(&self, key: &K) -> bool {
         let (shard, hash) = self.place(key);
-        self.writing(shard).filter.remove(hash)
+        self.shards.writing(shard).filter.remove(hash)
     }
 }
 
@@ -535,7 +467,7 @@ impl<F: Kind + Count> Shared<F> {
     #[inline]
     pub fn count<K: Key + ?Sized>(&self, key: &K) -> u64 {
         let (shard, hash) = self.place(key);
-        self.reading(shard).filter.count(hash)
+        self.shards.reading(shard).filter.count(hash)
     }
 }
 
@@ -549,15 +481,12 @@ impl<F: Kind + Window> Shared<F> {
     #[inline]
     pub fn touch<K: Key + ?Sized>(&self, key: &K) -> Result<bool, Full> {
         let (shard, hash) = self.place(key);
-        self.writing(shard).filter.touch(hash)
+        self.shards.writing(shard).filter.touch(hash)
     }
 
     /// Tells all shards what time it is, one after another; see [`Window::advance`].
     pub fn advance(&self, now: Duration) {
-        let _whole = self.moment();
-        for shard in 0..self.shards.len() {
-            self.writing(shard).filter.advance(now);
-        }
+        self.shards.change_all(|filter| filter.advance(now));
     }
 
     /// The last reading of the clock, also after a load; see [`Window::now`].
@@ -567,10 +496,7 @@ impl<F: Kind + Window> Shared<F> {
 
     /// Makes room where a shard was [`Full`]; see [`Window::make_room`].
     pub fn make_room(&self) {
-        let _whole = self.moment();
-        for shard in 0..self.shards.len() {
-            self.writing(shard).filter.make_room();
-        }
+        self.shards.change_all(F::make_room);
     }
 
     /// How far back from the clock's last reading answers reach, in every shard; see

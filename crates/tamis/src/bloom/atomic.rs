@@ -2,6 +2,10 @@
 //!
 //! The essay is at [`Atomic`].
 
+#[cfg(test)]
+#[cfg(all(target_pointer_width = "64", not(miri)))]
+mod models;
+
 use std::convert::Infallible;
 use std::fmt;
 use std::marker::PhantomData;
@@ -55,7 +59,7 @@ use crate::simd::{self, Bits, Op};
 ///
 /// A plain load, OR and store would not do. Between the load and the store another thread may set
 /// a bit in the same word, and the store takes it back: a key that was inserted is then denied.
-/// The model test below explores every interleaving and finds this.
+/// The model test explores every interleaving and finds this.
 ///
 /// # Why `Relaxed` is enough
 ///
@@ -514,117 +518,10 @@ mod tests {
     use crate::bits::mix64;
     use crate::filter::{Insert, Merge};
     use crate::{Hashing, Keyed};
-    use loom::sync::Arc;
-    use loom::sync::atomic as model;
-
-    /// The same protocol over words whose every interleaving is tried.
-    impl AtomicWord for model::AtomicU64 {
-        fn get(&self) -> u64 {
-            self.load(Ordering::Relaxed)
-        }
-
-        fn put(&self, word: u64) {
-            self.store(word, Ordering::Relaxed);
-        }
-
-        fn or(&self, bits: u64) {
-            self.fetch_or(bits, Ordering::Relaxed);
-        }
-    }
-
-    /// What must not be done.
-    struct Torn(model::AtomicU64);
-
-    impl From<u64> for Torn {
-        fn from(word: u64) -> Torn {
-            Torn(word.into())
-        }
-    }
-
-    impl AtomicWord for Torn {
-        fn get(&self) -> u64 {
-            self.0.load(Ordering::Relaxed)
-        }
-
-        fn put(&self, word: u64) {
-            self.0.store(word, Ordering::Relaxed);
-        }
-
-        fn or(&self, bits: u64) {
-            let word = self.0.load(Ordering::Relaxed);
-            self.0.store(word | bits, Ordering::Relaxed);
-        }
-    }
-
-    /// Two threads insert two keys each, of one bit in a word that all share.
-    fn two_threads_insert<A: AtomicWord + 'static>() {
-        loom::model(|| {
-            let words = Arc::new(Words::<A>::of(&[0]).unwrap());
-            let keys = [[1, 2], [3, 4]].map(|pair| pair.map(mix64));
-            let threads = keys.map(|pair| {
-                let words = words.clone();
-                loom::thread::spawn(move || {
-                    for key in pair {
-                        words.set(Bloom::bits_of(key, 1, 1));
-                        assert!(words.are_set(Bloom::bits_of(key, 1, 1)), "its own key");
-                    }
-                })
-            });
-            for thread in threads {
-                thread.join().unwrap();
-            }
-            for key in keys.concat() {
-                assert!(words.are_set(Bloom::bits_of(key, 1, 1)), "a key is denied");
-            }
-        });
-    }
-
-    #[test]
-    fn no_interleaving_of_two_threads_loses_a_bit() {
-        two_threads_insert::<model::AtomicU64>();
-    }
-
-    #[test]
-    #[should_panic(expected = "key")]
-    fn the_model_finds_the_bits_that_a_load_and_a_store_would_lose() {
-        two_threads_insert::<Torn>();
-    }
-
-    /// Two threads write one line by loads and stores, while a third asks. With a lock, or without.
-    fn two_threads_write_a_line(lock: bool) {
-        loom::model(move || {
-            let words = Arc::new(Words::<model::AtomicU64>::of(&[0]).unwrap());
-            let alone = Arc::new(loom::sync::Mutex::new(()));
-            let threads = [1, 2].map(|bit| {
-                let (words, alone) = (words.clone(), alone.clone());
-                loom::thread::spawn(move || {
-                    let _alone = lock.then(|| alone.lock().unwrap());
-                    words.set_alone(0, [bit, 0, 0, 0, 0, 0, 0, 0]);
-                })
-            });
-            let before = words.at(0).get();
-            for thread in threads {
-                thread.join().unwrap();
-            }
-            let after = words.at(0).get();
-            assert_eq!((before & after, after), (before, 3), "a bit is lost");
-        });
-    }
-
-    #[test]
-    fn no_bit_of_a_line_is_lost_under_its_lock() {
-        two_threads_write_a_line(true);
-    }
-
-    #[test]
-    #[should_panic(expected = "a bit is lost")]
-    fn the_model_finds_the_bits_that_writing_a_line_without_its_lock_would_lose() {
-        two_threads_write_a_line(false);
-    }
 
     /// Eight threads ask for the same hashes, each in an order of its own; each hash is new to one.
     fn new_to_one<F: BitWords>() {
-        const KEYS: u64 = 20_000;
+        const KEYS: u64 = if cfg!(miri) { 60 } else { 20_000 };
         let filter = Atomic::<F>::new(&Config::new(KEYS).fpr(1e-4)).unwrap();
         let new = &|t: u64| {
             let order = (0..KEYS).map(|i| (i * 7919 + t * 2503) % KEYS);
@@ -647,37 +544,18 @@ mod tests {
         new_to_one::<SplitBlock512>();
     }
 
-    #[test]
-    fn whoever_learns_of_an_insertion_finds_the_key() {
-        loom::model(|| {
-            let words = Arc::new(Words::<model::AtomicU64>::of(&[0; 2]).unwrap());
-            let told = Arc::new(model::AtomicBool::new(false));
-            let inserter = {
-                let (words, told) = (words.clone(), told.clone());
-                loom::thread::spawn(move || {
-                    words.set(Bloom::bits_of(mix64(1), 2, 3));
-                    told.store(true, Ordering::Release);
-                    words.set(Bloom::bits_of(mix64(2), 2, 3));
-                })
-            };
-            if told.load(Ordering::Acquire) {
-                assert!(words.are_set(Bloom::bits_of(mix64(1), 2, 3)));
-            }
-            inserter.join().unwrap();
-        });
-    }
-
     /// Threads insert overlapping parts of the keys, one by one and in batches, while others look
     /// up and merge.
     fn threads_are_as_one<F: BitWords + Insert + Merge>() {
-        const KEYS: u64 = 40_000;
+        const KEYS: u64 = if cfg!(miri) { 400 } else { 40_000 };
+        const FEW: u64 = KEYS / 40;
         let config = Config::new(2 * KEYS).fpr(0.01);
         let bytes = |filter: F| {
             let keyed = Keyed::from_filter(filter, Hashing::default(), &config).unwrap();
             keyed.to_bytes()
         };
-        let before: Vec<u64> = (0..1000).map(|i| mix64(1 << 40 | i)).collect();
-        let merged: Vec<u64> = (0..1000).map(|i| mix64(1 << 41 | i)).collect();
+        let before: Vec<u64> = (0..FEW).map(|i| mix64(1 << 40 | i)).collect();
+        let merged: Vec<u64> = (0..FEW).map(|i| mix64(1 << 41 | i)).collect();
         let start = F::build(&config, &mut before.clone()).unwrap();
         let other = F::build(&config, &mut merged.clone()).unwrap();
         let atomic = Atomic::from_plain(&start).unwrap();
@@ -702,7 +580,7 @@ mod tests {
         (0..8).for_each(|t| part(t).for_each(|hash| plain.insert(hash).unwrap()));
         plain.merge(&other).unwrap();
         assert_eq!((atomic.len(), atomic.fpr()), (plain.len(), plain.fpr()));
-        let queries: Vec<u64> = (0..10_000).map(|i| mix64(1 << 42 | i)).collect();
+        let queries: Vec<u64> = (0..KEYS / 4).map(|i| mix64(1 << 42 | i)).collect();
         let mut answers = vec![false; queries.len()];
         atomic.contains_batch(&queries, &mut answers);
         assert!(
@@ -716,7 +594,7 @@ mod tests {
 
         let smaller = F::build(&Config::new(KEYS).fpr(0.01), &mut []).unwrap();
         let atomic = Atomic::from_plain(&other).unwrap();
-        assert!(atomic.merge(&smaller).is_err() && atomic.len() == 1000);
+        assert!(atomic.merge(&smaller).is_err() && atomic.len() == FEW);
         assert!(bytes(atomic.into_plain().unwrap()) == bytes(other));
     }
 

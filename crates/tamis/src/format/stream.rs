@@ -199,3 +199,28 @@ impl<'a> Watch<'a> {
         !stopped
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::DecodeErrorKind;
+
+    #[test]
+    fn damage_is_told_with_its_place_also_beyond_what_32_bits_count() {
+        let layout = Layout {
+            params: 0..0,
+            sections: Vec::new(),
+            data: 128,
+            data_end: 1 << 40,
+            file_len: 1 << 41,
+        };
+        let number = 1 << 17;
+        let table = vec![0; 8 * (number + 1)];
+        let error = layout.check_block(number, b"damaged", &table).unwrap_err();
+        let expected = DecodeErrorKind::Checksum {
+            part: "data",
+            offset: (1 << 33) + 128,
+        };
+        assert_eq!(format!("{:?}", error.kind()), format!("{expected:?}"));
+    }
+}

@@ -86,7 +86,9 @@ fn assert_prefetched(notes: &[Note], bytes: usize, hashes: &[u64]) {
 }
 
 fn lengths() -> impl Iterator<Item = usize> {
-    (0..3 * AHEAD).chain([10 * AHEAD - 1, 10 * AHEAD + EIGHT])
+    let step = if cfg!(miri) { 13 } else { 1 };
+    let few = (0..3 * AHEAD).step_by(step);
+    few.chain([10 * AHEAD - 1, 10 * AHEAD + EIGHT])
 }
 
 fn the_ring_prefetches_before_it_probes<B: Bits>(bits: B) {
@@ -210,13 +212,14 @@ impl Round for Most {
 
 #[test]
 fn a_hash_is_present_if_a_round_lets_it_through_all_its_probes() {
-    let hashes: Vec<u64> = (0..1000).map(|i| mix64(i) >> 8).collect();
+    let (keys, most_probes) = if cfg!(miri) { (300, 2) } else { (1000, 20) };
+    let hashes: Vec<u64> = (0..keys).map(|i| mix64(i) >> 8).collect();
     // Half of the hashes go through each probe, or most, or nearly all.
     let shares = [2, 16, 64].into_iter();
     for (n, bytes) in shares.flat_map(|n| [(n, FAR - 1), (n, FAR)]) {
         for (rounds, probes) in [1, 2, 3]
             .into_iter()
-            .flat_map(|r| (1..=20).map(move |p| (r, p)))
+            .flat_map(|r| (1..=most_probes).map(move |p| (r, p)))
         {
             let view = Rounds(Most {
                 bytes,

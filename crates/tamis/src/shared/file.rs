@@ -69,7 +69,7 @@ impl<F: Kind> Shared<F> {
             out,
             sum: Xxh3::with_seed(SEED),
         };
-        let filters = self.frozen();
+        let filters = self.shards.frozen();
         out.write_all(&SHARED)?;
         out.write_all(&(filters.len() as u64).to_le_bytes())?;
         out.write_all(&self.capacity.to_le_bytes())?;

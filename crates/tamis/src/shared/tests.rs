@@ -23,7 +23,7 @@ impl KindVisitor for Rates {
             asked[shard_of(hash, SHARDS)].push(hash);
         }
         for (shard, asked) in asked.iter().enumerate() {
-            let filter = &shared.reading(shard).filter;
+            let filter = &shared.shards.reading(shard).filter;
             let mut answers = vec![false; asked.len()];
             filter.contains_batch(asked, &mut answers);
             let hits = answers.iter().filter(|&&found| found).count() as u64;
@@ -34,7 +34,7 @@ impl KindVisitor for Rates {
             );
         }
         for hash in (0..KEYS).map(mix64) {
-            let filter = &shared.reading(shard_of(hash, SHARDS)).filter;
+            let filter = &shared.shards.reading(shard_of(hash, SHARDS)).filter;
             assert!(filter.contains(hash), "{name}");
         }
         let bytes = shared.to_bytes();
@@ -131,7 +131,7 @@ fn a_snapshot_is_left_alone_by_what_comes_after() {
     filter.extend(0..10_000u64).unwrap();
     let bytes = filter.to_bytes();
     // Marked by both, copied once; then by neither.
-    let (mut first, mut second) = (filter.frozen(), filter.frozen());
+    let (mut first, mut second) = (filter.shards.frozen(), filter.shards.frozen());
     let (one, other) = (first.next().unwrap(), second.next().unwrap());
     assert!(one.len() == other.len() && one.len() > 0);
     filter.extend(10_000..20_000u64).unwrap();

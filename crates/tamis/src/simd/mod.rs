@@ -93,6 +93,18 @@ pub fn force_portable(portable: bool) {
     LEVEL.store(level as u8, Ordering::Relaxed);
 }
 
+/// The levels by name, and whether this processor has each; tests run at all that it has.
+#[doc(hidden)]
+pub fn levels() -> [(&'static str, bool); 3] {
+    let best = best() as u8;
+    [
+        ("any processor", Level::Portable),
+        ("x86-64-v3 (AVX2, BMI2)", Level::V3),
+        ("AVX-512", Level::V4),
+    ]
+    .map(|(name, level)| (name, level as u8 <= best))
+}
+
 /// Work that is compiled once per [`Level`]. `run` and everything it calls must be
 /// `#[inline(always)]`, to be compiled for the level they run at.
 pub(crate) trait Op {

@@ -9,7 +9,7 @@ use tamis::{
 
 use crate::rates::Tally;
 use crate::rates_of;
-use crate::support::{Rng, assert_holds, bytes, config, hash, hashes, hits, must};
+use crate::support::{Rng, assert_holds, bytes, config, hash, hashes, hits, must, times, tried};
 
 /// Whether an insertion is ever refused: of many copies of one key, or of many times the
 /// capacity.
@@ -29,7 +29,7 @@ pub(crate) fn full_changes_nothing(info: &'static KindInfo) {
     let mut refusals = 0;
     for (n, filters) in [(1, 100), (2, 100), (8, 100), (50, 50), (300, 10)] {
         for config in rates_of(info, n) {
-            for f in 0..filters {
+            for f in 0..times(filters).max(1) {
                 let stream = 100 + f;
                 let distinct = (0..MANY as u64).map(|i| hash(stream, i));
                 let few = (0..MANY as u64).map(|i| hash(stream, i % 3));
@@ -106,7 +106,7 @@ fn batches_stop_at_the_refusal(info: &KindInfo) {
 /// Removes in several orders; when all is removed, nothing is left: to the bit, where keys can
 /// come again.
 pub(crate) fn remove_all(info: &'static KindInfo) {
-    for n in (1..=40).chain([257, 5000]) {
+    for n in tried((1..=40).chain([257, 5000])) {
         for config in rates_of(info, n) {
             let fresh = must(info, &config, &[]).filter().clone();
             let empty = bytes(&fresh);
@@ -168,11 +168,14 @@ pub(crate) fn random_steps(info: &'static KindInfo) {
         // lets the width be chosen, counters that none of this saturates must leave nothing;
         // those of the usual width must still deny no member.
         if info.params.iter().any(|param| param.name == "counter_bits") {
-            walk(info, config, seed, 250_000);
+            walk(info, config, seed, times(250_000));
             let wide = config.clone().set("counter_bits", 8);
-            assert!(walk(info, &wide, seed, 500_000), "{wide}: traces are left");
+            assert!(
+                walk(info, &wide, seed, times(500_000)),
+                "{wide}: traces are left"
+            );
         } else {
-            let clean = walk(info, config, seed, 500_000);
+            let clean = walk(info, config, seed, times(500_000));
             assert!(clean, "{config}: traces are left");
         }
     }
@@ -325,7 +328,8 @@ pub(crate) fn counts_reach_the_limit(info: &'static KindInfo) {
 
 /// The union holds both, leaves the other alone, and has the rate that it says.
 pub(crate) fn merge_holds_both(info: &'static KindInfo) {
-    for n in [0, 1, 10, 1000, 20_000] {
+    let queries = times(50_000);
+    for n in tried([0, 1, 10, 1000, 20_000]) {
         for config in rates_of(info, 2 * n) {
             let mut tally = Tally::default();
             for f in 0..5 {
@@ -341,9 +345,9 @@ pub(crate) fn merge_holds_both(info: &'static KindInfo) {
                 assert_holds(union.filter(), &a, &format!("{config}, ours"));
                 assert_holds(union.filter(), &b, &format!("{config}, theirs"));
                 assert_eq!(union.filter().len(), 2 * n, "{config}");
-                let hits = hits(union.filter(), 600 + f, 50_000);
+                let hits = hits(union.filter(), 600 + f, queries);
                 if n >= 1000 {
-                    tally.add(union.filter().fpr(), 50_000, hits);
+                    tally.add(union.filter().fpr(), queries, hits);
                 }
             }
             if n >= 1000 {

@@ -138,6 +138,22 @@ pub fn assert_len(info: &KindInfo, capacity: u64, filter: &AnyFilter, inserted: 
     );
 }
 
+/// Whether the laws are to be brief (`TAMIS_BRIEF`), as under an emulator.
+pub fn is_brief() -> bool {
+    std::env::var_os("TAMIS_BRIEF").is_some()
+}
+
+/// Of some sizes, those that are tried: where the laws are brief, the small ones.
+pub fn tried(sizes: impl IntoIterator<Item = u64>) -> impl Iterator<Item = u64> {
+    let most = if is_brief() { 1100 } else { u64::MAX };
+    sizes.into_iter().filter(move |&n| n <= most)
+}
+
+/// How often something is done: a twentieth of the times where the laws are brief.
+pub fn times(usual: u64) -> u64 {
+    if is_brief() { usual / 20 } else { usual }
+}
+
 /// Fails with the first hash that should be contained and is not.
 #[track_caller]
 pub fn assert_holds(filter: &AnyFilter, members: &[u64], when: &str) {
