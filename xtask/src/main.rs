@@ -28,7 +28,7 @@ cargo xtask redis bench    measure the figures of docs/REDIS.md (takes minutes)
 cargo xtask redis latency  how long others wait while a filter of 10^7 keys is worked on
 cargo xtask browser        look at the page of `tamis report` in a browser (part of `test`)
 cargo xtask fuzz SECONDS   search for inputs that break something, for so long with each target
-cargo xtask platforms      all tests of the library on aarch64, i686 and s390x, by qemu (takes hours)
+cargo xtask platforms      all tests of the library on aarch64, i686 and s390x, by qemu (takes long)
 cargo xtask platforms T …  the same on some of these
 cargo xtask platforms brief what tells most about them (part of `test`)
 cargo xtask miri           undefined behaviour, found by Miri (takes minutes; not part of `test`)
