@@ -219,7 +219,7 @@ pub(super) const EXHIBITS: &[Exhibit] = &[
         }],
         caught_by: (
             Library,
-            "bloom::atomic::tests::no_interleaving_of_two_threads_loses_a_bit",
+            "bloom::atomic::models::no_interleaving_of_two_threads_loses_a_bit",
         ),
     },
     // Packed arrays.
@@ -719,8 +719,8 @@ pub(super) const EXHIBITS: &[Exhibit] = &[
         history: "the mark that some programs write before a text becomes a part of its first key",
         plant: &[Change {
             file: RECORDS,
-            right: "key.strip_prefix(BOM).unwrap_or(key)",
-            wrong: "key",
+            right: "text.strip_prefix(BOM).unwrap_or(text)",
+            wrong: "text",
         }],
         caught_by: (
             Program,
