@@ -241,6 +241,7 @@ fn insert(call: &Call<'_>, key: &mut Key<'_>, from: usize, many: bool) -> Result
         value,
         from,
         true,
+        None,
         |body, items, answers| insert_all(body, items.iter(), answers),
         move |ctx, name, _, items, added| {
             let mut new = added

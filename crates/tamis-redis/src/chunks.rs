@@ -376,19 +376,13 @@ fn take(
     drop(key);
     let name = call.word(1).to_vec();
     if !is_long {
-        let (body, held) = measured(|| loading.finish());
-        install(call.ctx, &name, id, body, held, reply);
+        let opened = measured(|| loading.finish());
+        install(call.ctx, (&name, id), loading, opened, reply);
         return Ok(());
     }
     let job = move |waiting: &thread::Waiting| {
-        let (body, held, loading) = waiting.unlocked(move || {
-            let (body, held) = measured(|| loading.finish());
-            (body, held, loading)
-        });
-        waiting.writing(move |ctx| {
-            drop(loading);
-            install(ctx, &name, id, body, held, reply);
-        });
+        let opened = waiting.unlocked(|| measured(|| loading.finish()));
+        waiting.writing(move |ctx| install(ctx, (&name, id), loading, opened, reply));
     };
     thread::later(call, job).map_err(|_| "ERR no thread could be started".into())
 }
@@ -396,26 +390,25 @@ fn take(
 /// Puts a filter in the place of its chunks, or takes them away if they are none.
 fn install(
     ctx: Ctx,
-    name: &[u8],
-    id: u64,
-    body: Result<Body, Refusal>,
-    held: isize,
+    (name, id): (&[u8], u64),
+    loading: Loading,
+    (body, held): (Result<Body, Refusal>, isize),
     reply: impl FnOnce(Ctx, Option<u64>),
 ) {
+    let damaged = body.map(|body| loading.leave(body, held)).err();
     let mut key = match ctx.open(name, Mode::Write) {
         Ok(key) => key,
         Err(refusal) => return ctx.error(&refusal),
     };
-    let Some(value) = key.value_mut().filter(|value| value.id() == id) else {
+    if key.value().is_none_or(|value| value.id() != id) {
         return ctx.error("ERR the key was deleted or replaced while its filter was opened");
-    };
-    match body {
-        Ok(body) => {
-            thread::free(value.replace(body, held));
+    }
+    match damaged {
+        None => {
             ctx.notify(c"tamis.load", name);
             reply(ctx, Some(0));
         }
-        Err(refusal) => {
+        Some(refusal) => {
             key.delete();
             ctx.replicate(c"DEL", &[name]);
             ctx.error(&refusal);

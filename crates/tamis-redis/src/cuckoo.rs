@@ -212,6 +212,7 @@ fn insert(call: &Call<'_>, plan: Option<Plan>, from: usize, manner: Manner) -> R
         value,
         from,
         true,
+        None,
         move |body, items, answers| insert_all(body, items.iter(), manner, answers),
         move |ctx, name, _, items, added| end(ctx, name, items, added, manner),
     )
@@ -306,6 +307,7 @@ pub(crate) fn remove(call: &Call<'_>) -> Result<(), Refusal> {
         value,
         2,
         false,
+        None,
         |body, items, answers| answers.extend(items.iter().map(|item| Ok(remove_one(body, item)))),
         |ctx, name, _, items, removed| {
             let removed = removed.contains(&Ok(true));

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::growth;
 use crate::server::{Call, Ctx, Mode, Refusal, measured, populate, thread};
 use crate::value::{Answers, Body, Value};
+use crate::windows;
 
 /// Bytes that are copied, merged or verified within a few milliseconds.
 pub(crate) const QUICK: usize = 4 << 20;
@@ -23,10 +24,10 @@ pub(crate) const QUICK_SLOTS: usize = QUICK / 32;
 
 /// Counts a command that waits for a value, for as long as it does.
 #[derive(Debug)]
-struct Turn(Arc<AtomicU32>);
+pub(crate) struct Turn(Arc<AtomicU32>);
 
 impl Turn {
-    fn new(value: &Value) -> Turn {
+    pub(crate) fn new(value: &Value) -> Turn {
         value.waiting().fetch_add(1, Ordering::Relaxed);
         Turn(Arc::clone(value.waiting()))
     }
@@ -60,7 +61,7 @@ impl<'a> Items<'a> {
         }
     }
 
-    pub(crate) fn iter(self) -> impl ExactSizeIterator<Item = &'a [u8]> {
+    pub(crate) fn iter(self) -> impl ExactSizeIterator<Item = &'a [u8]> + Clone {
         (0..self.len()).map(move |at| self.get(at))
     }
 
@@ -94,7 +95,7 @@ pub(crate) fn must_wait(ctx: Ctx, value: &Value, is_long: bool) -> bool {
 }
 
 /// Changes a value by the items of a command, which are so many insertions or none, and then ends
-/// the command.
+/// the command. A window of time is told the time.
 ///
 /// # Errors
 ///
@@ -104,18 +105,22 @@ pub(crate) fn alter(
     value: &mut Value,
     from: usize,
     inserts: bool,
+    clock: Option<u64>,
     work: impl Fn(&mut Body, Items<'_>, &mut Answers) + Send + 'static,
     done: impl FnOnce(Ctx, &[u8], &Value, Items<'_>, Answers) + Send + 'static,
 ) -> Result<(), Refusal> {
     let items = Items::Words(call, from);
     let insertions = if inserts { items.len() } else { 0 };
-    let is_long = growth::check(call.ctx, value, insertions)?;
+    let ages = move |body: &Body| clock.is_some_and(|clock| windows::is_long(body, clock));
+    let is_long = growth::check(call.ctx, value, insertions)? || ages(value.body());
     if must_wait(call.ctx, value, is_long) {
         let copies: Arc<[Vec<u8>]> = items.iter().map(<[u8]>::to_vec).collect();
         let (same, name) = (Arc::clone(&copies), call.word(1).to_vec());
         let change = Change {
             room: items.len(),
-            is_long: move |body: &Body| growth::of(body, insertions).is_some_and(|g| g.is_long),
+            is_long: move |body: &Body| {
+                growth::of(body, insertions).is_some_and(|g| g.is_long) || ages(body)
+            },
             work: move |body: &mut Body, answers: &mut Answers| {
                 work(body, Items::Copies(&copies), answers);
                 Ok(())
@@ -134,6 +139,9 @@ pub(crate) fn alter(
     done(call.ctx, call.word(1), value, items, answers);
     Ok(())
 }
+
+/// The refusal of a command whose server became a replica while it waited.
+pub(crate) const READONLY: &str = "READONLY You can't write against a read only replica.";
 
 /// The refusal of a command whose key went away while it waited.
 const GONE: &str = "ERR the key was deleted or replaced while the command waited; try again";
@@ -233,7 +241,7 @@ fn with_value<T>(
     work: impl FnOnce(&mut Value) -> Option<T>,
 ) -> Option<T> {
     if ctx.flags().is_replica() {
-        ctx.error("READONLY You can't write against a read only replica.");
+        ctx.error(READONLY);
         return None;
     }
     let mut key = match ctx.open(name, Mode::Write) {

@@ -1,6 +1,6 @@
 //! A filter whose chunks come one after another.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::redisbloom::{BloomChain, CuckooChain};
 use crate::server::Refusal;
@@ -13,6 +13,9 @@ pub(crate) struct Loading {
     /// What came first, where the family's chunks begin with a header.
     header: Option<Vec<u8>>,
     pieces: Vec<Arc<[u8]>>,
+    /// The filter of all chunks and its bytes of memory, once the thread has opened it: for this
+    /// value and its copies, under whatever names they are by then.
+    opened: Arc<OnceLock<(Body, isize)>>,
 }
 
 /// Where the length of a filter's file stands in it.
@@ -44,6 +47,7 @@ impl Loading {
             family,
             header: Some(header.to_vec()),
             pieces: Vec::new(),
+            opened: Arc::default(),
         };
         loading.total()?;
         Ok(loading)
@@ -55,6 +59,7 @@ impl Loading {
             family: Family::Tamis,
             header: None,
             pieces: Vec::new(),
+            opened: Arc::default(),
         }
     }
 
@@ -68,6 +73,20 @@ impl Loading {
 
     pub(crate) fn received(&self) -> Vec<u8> {
         self.pieces.concat()
+    }
+
+    /// Leaves the filter to all values that began with these chunks.
+    pub(crate) fn leave(self, body: Body, held: isize) {
+        let _ = self.opened.set((body, held));
+    }
+
+    /// Takes the filter that was left, or a copy of it where others are to come for it.
+    pub(crate) fn collect(&mut self) -> Option<(Body, isize)> {
+        self.opened.get()?;
+        match Arc::get_mut(&mut self.opened) {
+            Some(own) => own.take(),
+            None => self.opened.get().map(|(body, _)| body.copied()),
+        }
     }
 
     pub(crate) fn len(&self) -> u64 {

@@ -341,7 +341,7 @@ impl BloomChain {
         }
         if let Some(last) = self.links.last_mut() {
             last.add(hash);
-            self.items += 1;
+            self.items = self.items.saturating_add(1);
         }
         Ok(true)
     }

@@ -8,7 +8,7 @@ use tamis::{AnyFilter, Config, Filter, Hashed, Keyed};
 use crate::bloom::{check_limits, contains};
 use crate::job::{self, Items, QUICK, QUICK_SLOTS};
 use crate::options::{Words, number, rate};
-use crate::server::{Call, Ctx, Key, Mode, Refusal};
+use crate::server::{Call, Ctx, Mode, Refusal, measured, thread};
 use crate::settings::{self, Secret};
 use crate::value::{Answers, Body, Face, Served, Value, Why};
 use crate::windows;
@@ -211,16 +211,24 @@ pub(crate) fn apply(call: &Call<'_>) -> Result<(), Refusal> {
 fn tick(ctx: Ctx, name: &[u8], value: &mut Value, clock: u64) -> Result<(), Refusal> {
     value.served()?;
     value.change(0, |body, _| {
-        if let Body::Filter(served) = body {
-            windows::advance(served.filter_mut(), clock);
-        }
+        age(body, clock);
         Ok(())
     })?;
+    replicate_tick(ctx, name, clock);
+    Ok(())
+}
+
+fn age(body: &mut Body, clock: u64) {
+    if let Body::Filter(served) = body {
+        windows::advance(served.filter_mut(), clock);
+    }
+}
+
+fn replicate_tick(ctx: Ctx, name: &[u8], clock: u64) {
     ctx.replicate(
         c"TAMIS.APPLY",
         &[name, clock.to_string().as_bytes(), b"TICK"],
     );
-    Ok(())
 }
 
 fn alter(call: &Call<'_>, change: Change, clock: u64, from: usize) -> Result<(), Refusal> {
@@ -237,6 +245,7 @@ fn alter(call: &Call<'_>, change: Change, clock: u64, from: usize) -> Result<(),
         value,
         from,
         change == Change::Add,
+        Some(clock),
         move |body, items, answers| {
             if let Body::Filter(served) = body {
                 change_all(served, items.iter(), change, clock, answers);
@@ -291,50 +300,74 @@ fn end(
     }
 }
 
-/// Opens a key for reading; of a window of time, whose clock has moved on, after it was told.
-fn reading<'a>(call: &Call<'a>) -> Result<Key<'a>, Refusal> {
-    let key = call.open(1, Mode::Read)?;
-    let now = call.ctx.now();
+/// What a command reads of a key, and replies.
+type Answer = fn(Ctx, Option<&Value>, Items<'_>) -> Result<(), Refusal>;
+
+/// Answers from a key; from a window of time, whose clock has moved on, after it was told.
+fn read(call: &Call<'_>, answer: Answer) -> Result<(), Refusal> {
+    let (ctx, items) = (call.ctx, Items::Words(call, 2));
+    let (key, now) = (call.open(1, Mode::Read)?, ctx.now());
     let is_due = key.value().is_some_and(|value| match value.body() {
         Body::Filter(served) => windows::is_due(&served.filter, now) && !value.is_busy(),
         _ => false,
     });
-    let flags = call.ctx.flags();
-    if !is_due || flags.is_replica() || flags.is_replay() || call.ctx.is_paused() {
-        return Ok(key);
+    let flags = ctx.flags();
+    if !is_due || flags.is_replica() || flags.is_replay() || ctx.is_paused() {
+        return answer(ctx, key.value(), items);
     }
     drop(key);
     let mut key = call.open(1, Mode::Write)?;
     if let Some(value) = key.value_mut() {
-        tick(call.ctx, call.word(1), value, now)?;
+        let is_long = move |body: &Body| windows::is_long(body, now);
+        if job::must_wait(ctx, value, is_long(value.body())) {
+            let copies: Vec<Vec<u8>> = items.iter().map(<[u8]>::to_vec).collect();
+            let name = call.word(1).to_vec();
+            let change = job::Change {
+                room: 0,
+                is_long,
+                work: move |body: &mut Body, _: &mut Answers| {
+                    age(body, now);
+                    Ok(())
+                },
+                done: move |ctx: Ctx, value: &Value, _| {
+                    replicate_tick(ctx, &name, now);
+                    if let Err(refusal) = answer(ctx, Some(value), Items::Copies(&copies)) {
+                        ctx.error(&refusal);
+                    }
+                },
+            };
+            change.later(call, value);
+            return Ok(());
+        }
+        tick(ctx, call.word(1), value, now)?;
     }
-    Ok(key)
+    answer(ctx, key.value(), items)
 }
 
 /// `TAMIS.HAS key item…`
 pub(crate) fn has(call: &Call<'_>) -> Result<(), Refusal> {
-    let key = reading(call)?;
-    let found = contains(key.value(), call.words(2))?;
-    call.ctx.array(found.len());
-    found.into_iter().for_each(|found| call.ctx.bool(found));
-    Ok(())
+    read(call, |ctx, value, items| {
+        let found = contains(value, items.iter())?;
+        ctx.array(found.len());
+        found.into_iter().for_each(|found| ctx.bool(found));
+        Ok(())
+    })
 }
 
 /// `TAMIS.COUNT key item…`
 pub(crate) fn count(call: &Call<'_>) -> Result<(), Refusal> {
-    let key = reading(call)?;
-    let mut counts = Vec::with_capacity(call.len());
-    for item in call.words(2) {
-        counts.push(match key.value() {
-            None => 0,
-            Some(value) => value.served()?.filter.count(item).map_err(refuse)?,
-        });
-    }
-    call.ctx.array(counts.len());
-    counts
-        .into_iter()
-        .for_each(|count| call.ctx.int(count as i64));
-    Ok(())
+    read(call, |ctx, value, items| {
+        let mut counts = Vec::with_capacity(items.len());
+        for item in items.iter() {
+            counts.push(match value {
+                None => 0,
+                Some(value) => value.served()?.filter.count(item).map_err(refuse)?,
+            });
+        }
+        ctx.array(counts.len());
+        counts.into_iter().for_each(|count| ctx.int(count as i64));
+        Ok(())
+    })
 }
 
 /// `TAMIS.GET key item…`
@@ -357,21 +390,24 @@ pub(crate) fn get(call: &Call<'_>) -> Result<(), Refusal> {
 
 /// `TAMIS.CARD key`
 pub(crate) fn card(call: &Call<'_>) -> Result<(), Refusal> {
-    let key = reading(call)?;
-    let len = match key.value() {
-        None => 0,
-        Some(value) => value.served()?.filter.len(),
-    };
-    call.ctx.int(len as i64);
-    Ok(())
+    read(call, |ctx, value, _| {
+        let len = match value {
+            None => 0,
+            Some(value) => value.served()?.filter.len(),
+        };
+        ctx.int(len as i64);
+        Ok(())
+    })
 }
 
 /// `TAMIS.INFO key`
 pub(crate) fn info(call: &Call<'_>) -> Result<(), Refusal> {
-    let key = reading(call)?;
-    let value = key.value().ok_or("ERR not found")?;
-    let filter = &value.served()?.filter;
-    let (kind, ctx) = (filter.kind(), call.ctx);
+    read(call, tell)
+}
+
+fn tell(ctx: Ctx, value: Option<&Value>, _: Items<'_>) -> Result<(), Refusal> {
+    let filter = &value.ok_or("ERR not found")?.served()?.filter;
+    let kind = filter.kind();
     ctx.map(10);
     ctx.word("kind");
     ctx.bytes(kind.name.as_bytes());
@@ -421,72 +457,146 @@ pub(crate) fn info(call: &Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// A filter that has taken in others.
-fn merged(into: &Served, sources: &[Arc<Keyed<AnyFilter>>]) -> Result<Served, Refusal> {
-    let mut filter = (*into.filter).clone();
-    for source in sources {
-        filter.merge(source).map_err(refuse)?;
+/// What a merge begins with: the filters of some keys, as they are at one moment.
+struct Gathered {
+    /// The one that takes in the others: the key's own, or the first source.
+    into: Served,
+    /// Which value that is; `None` where the key has none.
+    of: Option<u64>,
+    sources: Vec<Arc<Keyed<AnyFilter>>>,
+}
+
+impl Gathered {
+    /// The filters of a key and of the sources that are named after it.
+    fn new(ctx: Ctx, names: &[Vec<u8>]) -> Result<Gathered, Refusal> {
+        let (name, others) = names.split_first().ok_or("ERR no key was given")?;
+        let mut sources = Vec::with_capacity(others.len());
+        for name in others {
+            let key = ctx.open(name, Mode::Read)?;
+            let value = key.value().ok_or("ERR a source is not found")?;
+            sources.push(value.served()?.clone());
+        }
+        let key = ctx.open(name, Mode::Write)?;
+        let (into, of) = match key.value() {
+            Some(value) => (value.served()?.clone(), Some(value.id())),
+            None if sources.is_empty() => return Err("ERR no source was given".into()),
+            None => (sources.remove(0), None),
+        };
+        let sources = sources.into_iter().map(|served| served.filter).collect();
+        Ok(Gathered { into, of, sources })
     }
-    if filter.is_over_capacity() {
-        return Err(format!(
-            "ERR the union has {} keys, more than the {} that the filter was made for",
-            filter.len(),
-            filter.capacity()
-        )
-        .into());
+
+    fn size_in_bytes(&self) -> usize {
+        let filters = std::iter::once(&self.into.filter).chain(&self.sources);
+        filters.map(|filter| filter.size_in_bytes()).sum()
     }
-    Ok(Served {
-        face: into.face,
-        filter: Arc::new(filter),
-    })
+
+    /// Whether nothing has changed since.
+    fn is_same(&self, then: &Gathered) -> bool {
+        let same = |(now, then)| Arc::ptr_eq(now, then);
+        self.of == then.of
+            && self.into.face == then.into.face
+            && same((&self.into.filter, &then.into.filter))
+            && self.sources.len() == then.sources.len()
+            && self.sources.iter().zip(&then.sources).all(same)
+    }
+
+    /// The filter that has taken in the others.
+    fn merged(&self) -> Result<Body, Refusal> {
+        let mut filter = (*self.into.filter).clone();
+        for source in &self.sources {
+            filter.merge(source).map_err(refuse)?;
+        }
+        if filter.is_over_capacity() {
+            return Err(format!(
+                "ERR the union has {} keys, more than the {} that the filter was made for",
+                filter.len(),
+                filter.capacity()
+            )
+            .into());
+        }
+        Ok(Body::Filter(Served {
+            face: self.into.face,
+            filter: Arc::new(filter),
+        }))
+    }
+}
+
+/// Puts the union of some filters in the first one's key, and ends the command. Gives back what was
+/// there, to be freed.
+fn put(
+    ctx: Ctx,
+    names: &[Vec<u8>],
+    (body, held): (Result<Body, Refusal>, isize),
+) -> Result<Option<Body>, Refusal> {
+    let body = body?;
+    let mut key = ctx.open(&names[0], Mode::Write)?;
+    let old = match key.value_mut() {
+        Some(value) => Some(value.replace(body, held)),
+        None => {
+            key.set(Value::holding(body, held));
+            None
+        }
+    };
+    let words: Vec<&[u8]> = names.iter().map(Vec::as_slice).collect();
+    ctx.replicate(c"TAMIS.MERGE", &words);
+    ctx.notify(c"tamis.merge", &names[0]);
+    ctx.ok();
+    Ok(old)
 }
 
 /// `TAMIS.MERGE key source…`
 pub(crate) fn merge(call: &Call<'_>) -> Result<(), Refusal> {
-    let mut key = call.open(1, Mode::Write)?;
-    let (mut first, mut sources) = (None, Vec::new());
-    for at in 2..call.len() {
-        let source = call.open(at, Mode::Read)?;
-        let served = source
-            .value()
-            .ok_or("ERR a source is not found")?
-            .served()?;
-        sources.push(Arc::clone(&served.filter));
-        first.get_or_insert_with(|| served.clone());
+    let names: Vec<Vec<u8>> = call.words(1).map(<[u8]>::to_vec).collect();
+    let gathered = Gathered::new(call.ctx, &names)?;
+    let size = gathered.size_in_bytes();
+    call.ctx.check_room(size as u64)?;
+    // What else waits for one of these filters comes first.
+    let (mut waits, mut turn) = (size > QUICK_SLOTS, None);
+    for at in 1..call.len() {
+        let key = call.open(at, Mode::Read)?;
+        waits |= key.value().is_some_and(Value::has_waiting);
+        if at == 1 {
+            turn = key.value().map(job::Turn::new);
+        }
     }
-    let first = first.ok_or("ERR no source was given")?;
-    let bytes: usize = sources.iter().map(|source| source.size_in_bytes()).sum();
-    let size = match key.value() {
-        Some(value) => value.served()?.filter.size_in_bytes(),
-        None => 0,
+    if waits && call.ctx.flags().may_block() {
+        drop(gathered);
+        let job = move |waiting: &thread::Waiting| {
+            merge_later(waiting, &names);
+            drop(turn);
+        };
+        return thread::later(call, job).map_err(|_| "ERR no thread could be started".into());
+    }
+    drop(turn);
+    let made = measured(|| gathered.merged());
+    put(call.ctx, &names, made)?;
+    Ok(())
+}
+
+/// Merges while others are served. What is replicated is the command, so that the filters must be
+/// at its end what they were when it began; if they are not, they are merged at once.
+fn merge_later(waiting: &thread::Waiting, names: &[Vec<u8>]) {
+    let gather = |ctx: Ctx| match ctx.flags().is_replica() {
+        true => Err(job::READONLY.into()),
+        false => Gathered::new(ctx, names),
     };
-    call.ctx.check_room((size + bytes) as u64)?;
-    let words: Vec<Vec<u8>> = call.words(1).map(<[u8]>::to_vec).collect();
-    let done = move |ctx: Ctx| {
-        let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
-        ctx.replicate(c"TAMIS.MERGE", &words);
-        ctx.notify(c"tamis.merge", words[0]);
-        ctx.ok();
+    let Some(before) = waiting.writing(|ctx| gather(ctx).map_err(|e| ctx.error(&e)).ok()) else {
+        return;
     };
-    let is_long = size + bytes > QUICK_SLOTS;
-    let Some(value) = key.value_mut() else {
-        let make = move || merged(&first, &sources[1..]).map(Body::Filter);
-        if is_long && call.ctx.flags().may_block() {
-            drop(key);
-            job::create(call, make, done);
-            return Ok(());
-        }
-        key.set(Value::new(make)?);
-        done(call.ctx);
-        return Ok(());
-    };
-    let work = move |body: &mut Body, _: &mut Answers| {
-        if let Body::Filter(served) = body {
-            *served = merged(served, &sources)?;
-        }
-        Ok(())
-    };
-    reshape(call, value, is_long, work, done)
+    let made = waiting.unlocked(|| measured(|| before.merged()));
+    let old = waiting.writing(|ctx| {
+        let ended = gather(ctx).and_then(|now| {
+            let made = match now.is_same(&before) {
+                true => made,
+                false => measured(|| now.merged()),
+            };
+            put(ctx, names, made)
+        });
+        ended.map_err(|refusal| ctx.error(&refusal)).ok()
+    });
+    // Freed where nobody waits for it.
+    waiting.unlocked(move || drop((old, before)));
 }
 
 /// Makes one change to a whole filter, at once or in the thread, and then ends the command.

@@ -22,7 +22,7 @@ use tamis::{AnyFilter, Full, Hashing, Keyed, Open, Unsupported};
 use crate::job::QUICK_PAGES;
 use crate::loading::Loading;
 use crate::redisbloom::{BloomChain, CuckooChain};
-use crate::server::{Refusal, WRONG_TYPE, measured};
+use crate::server::{Refusal, WRONG_TYPE, measured, thread};
 
 /// The most bytes of a body that are written or sent at once.
 pub(crate) const CHUNK: usize = 16 << 20;
@@ -165,9 +165,14 @@ impl Value {
         &self.waiting
     }
 
+    /// Whether the thread is to change this value.
+    pub(crate) fn has_waiting(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) > 0
+    }
+
     /// Whether the thread is to change this value, or is reading it.
     pub(crate) fn is_busy(&self) -> bool {
-        self.waiting.load(Ordering::Relaxed) > 0 || self.body.place().1
+        self.has_waiting() || self.body.place().1
     }
 
     pub(crate) fn is_fresh(&self) -> bool {
@@ -201,17 +206,17 @@ impl Value {
 
     /// The same in another key.
     pub(crate) fn copied(&self) -> Value {
-        let (body, held) = measured(|| match &self.body {
-            // The array itself is copied, not the pointer to it.
-            Body::Filter(served) => Body::Filter(Served {
-                face: served.face,
-                filter: Arc::new((*served.filter).clone()),
-            }),
-            Body::BloomChain(chain) => Body::BloomChain(Arc::new((**chain).clone())),
-            Body::CuckooChain(chain) => Body::CuckooChain(Arc::new((**chain).clone())),
-            Body::Loading(loading) => Body::Loading(loading.clone()),
-        });
+        let (body, held) = self.body.copied();
         Value::holding(body, held)
+    }
+
+    /// Puts the filter in the place of its chunks, once the thread has opened it.
+    pub(crate) fn collect(&mut self) {
+        if let Body::Loading(loading) = &mut self.body
+            && let Some((body, held)) = loading.collect()
+        {
+            thread::free(self.replace(body, held));
+        }
     }
 
     /// Puts a copy of a small filter in its place, for an allocator that gives denser places now.
@@ -312,6 +317,19 @@ impl Why {
 }
 
 impl Body {
+    /// A copy of the arrays, not of the pointers to them, and its bytes of memory.
+    pub(crate) fn copied(&self) -> (Body, isize) {
+        measured(|| match self {
+            Body::Filter(served) => Body::Filter(Served {
+                face: served.face,
+                filter: Arc::new((*served.filter).clone()),
+            }),
+            Body::BloomChain(chain) => Body::BloomChain(Arc::new((**chain).clone())),
+            Body::CuckooChain(chain) => Body::CuckooChain(Arc::new((**chain).clone())),
+            Body::Loading(loading) => Body::Loading(loading.clone()),
+        })
+    }
+
     /// Where the filter is, and whether the thread holds it too.
     fn place(&self) -> (*const (), bool) {
         fn of<T>(held: &Arc<T>) -> (*const (), bool) {
@@ -393,7 +411,13 @@ impl Body {
             }
             LOADING => {
                 plain(head.numbers)?;
-                Loading::decode(body).map(Body::Loading)
+                let loading = Loading::decode(body)?;
+                // It was saved while it was opened.
+                let finished = loading.is_complete()?.then(|| loading.finish());
+                match finished {
+                    Some(Ok(finished)) => Ok(finished),
+                    _ => Ok(Body::Loading(loading)),
+                }
             }
             tag => Err(format!("ERR a filter of the unknown sort {tag}").into()),
         }

@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use tamis::{AnyFilter, Full, Keyed};
 
+use crate::job::QUICK;
+use crate::value::{Body, Served};
+
 /// The last reading of a window of time, zero before the first; `None` of any other filter.
 pub(crate) fn clock(filter: &Keyed<AnyFilter>) -> Option<Duration> {
     span(filter)?;
@@ -22,6 +25,21 @@ pub(crate) fn is_due(filter: &Keyed<AnyFilter>, now: u64) -> bool {
     };
     let step = (span / 256).max(Duration::from_millis(1));
     Duration::from_millis(now).saturating_sub(clock) >= step
+}
+
+/// Whether telling a window of time what time it is takes long: in each generation the whole of it
+/// is read and written, slot by slot.
+pub(crate) fn is_long(body: &Body, now: u64) -> bool {
+    const MOST_GENERATIONS: f64 = 16.0;
+    let Body::Filter(Served { filter, .. }) = body else {
+        return false;
+    };
+    let (Some(clock), Some(span)) = (clock(filter), span(filter)) else {
+        return false;
+    };
+    let elapsed = Duration::from_millis(now).saturating_sub(clock);
+    let windows = elapsed.div_duration_f64(span).min(1.0);
+    windows * MOST_GENERATIONS * filter.size_in_bytes() as f64 > (QUICK / 2) as f64
 }
 
 /// Tells a window of time what time it is, in milliseconds since 1970.

@@ -185,9 +185,10 @@ unsafe extern "C" fn mem_usage(value: *const c_void) -> usize {
 }
 
 unsafe extern "C" fn digest(digest: *mut RawDigest, value: *mut c_void) {
-    // SAFETY: the server passes a value of ours.
-    let value = unsafe { value_of(value) };
+    // SAFETY: the server passes a value of ours, while no command has it.
+    let value = unsafe { &mut *value.cast::<Value>() };
     let _ = catch_unwind(AssertUnwindSafe(|| {
+        value.collect();
         let (head, body) = value.encoded();
         for bytes in [head, body] {
             // SAFETY: a live digest, which copies what it needs.

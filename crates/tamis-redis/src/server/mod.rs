@@ -81,6 +81,7 @@ unsafe extern "C" fn RedisModule_OnLoad(
 unsafe extern "C" fn tell(sections: *mut RawSections, _is_crash: c_int) {
     let figures = [
         (c"commands_by_thread", thread::commands()),
+        (c"longest_lock_us", thread::longest()),
         (c"filters_moved", data_type::settled()),
     ];
     // SAFETY: the server passes a reply in the making, and copies the names, which end with a zero.
@@ -522,7 +523,7 @@ impl<'a> Key<'a> {
         // SAFETY: a live context and a live string.
         let raw = unsafe { (api().open_key)(ctx.raw, name, mode as c_int) };
         let name = PhantomData;
-        let key = Key { raw, name };
+        let mut key = Key { raw, name };
         if raw.is_null() {
             return Ok(key);
         }
@@ -531,6 +532,9 @@ impl<'a> Key<'a> {
             unsafe { ((api().key_type)(raw), (api().module_type_get_type)(raw)) };
         if kind != 0 && !(kind == MODULE && data_type::is_ours(data_type)) {
             return Err(WRONG_TYPE.into());
+        }
+        if let Some(value) = key.value_mut() {
+            value.collect();
         }
         Ok(key)
     }

@@ -21,11 +21,30 @@ const HOLD: Duration = Duration::from_millis(1);
 const PAUSE: Duration = Duration::from_millis(5);
 
 thread_local! {
-    /// Since when this thread has the server's lock.
-    static HELD_SINCE: Cell<Option<Instant>> = const { Cell::new(None) };
+    /// Since when this thread has the server's lock, and how long it had run by then.
+    static HELD_SINCE: Cell<Option<(Instant, Duration)>> = const { Cell::new(None) };
     /// The context to lock with.
     // SAFETY: without a client the context is one of no command, and lives as long as the thread.
     static CONTEXT: *mut RawCtx = unsafe { (api().get_thread_safe_context)(null_mut()) };
+}
+
+/// The most processor time, in microseconds, that the thread has taken while it had the lock.
+static LONGEST: AtomicU64 = AtomicU64::new(0);
+
+pub(crate) fn longest() -> u64 {
+    LONGEST.load(Ordering::Relaxed)
+}
+
+/// Processor time of this thread.
+fn ran() -> Duration {
+    // SAFETY: all zeros are a time.
+    let mut time: libc::timespec = unsafe { std::mem::zeroed() };
+    // SAFETY: the target is writable; on a refusal it stays zero.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    Duration::new(
+        time.tv_sec.try_into().unwrap_or(0),
+        time.tv_nsec.try_into().unwrap_or(0),
+    )
 }
 
 /// Takes the server's lock, unless this thread has it.
@@ -33,13 +52,15 @@ fn lock() {
     if HELD_SINCE.get().is_none() {
         // SAFETY: a live context; the lock is given back by `unlock`.
         CONTEXT.with(|&context| unsafe { (api().thread_safe_context_lock)(context) });
-        HELD_SINCE.set(Some(Instant::now()));
+        HELD_SINCE.set(Some((Instant::now(), ran())));
     }
 }
 
 /// Gives the server's lock back, if this thread has it.
 fn unlock() {
-    if HELD_SINCE.take().is_some() {
+    if let Some((_, before)) = HELD_SINCE.take() {
+        let held = ran().saturating_sub(before).as_micros();
+        LONGEST.fetch_max(held.try_into().unwrap_or(u64::MAX), Ordering::Relaxed);
         // SAFETY: a live context; `lock` has locked, in this thread.
         CONTEXT.with(|&context| unsafe { (api().thread_safe_context_unlock)(context) });
     }
@@ -107,7 +128,9 @@ fn queue() -> Option<Sender<Job>> {
             while let Some(job) = next {
                 // A job replies in any case: its client is let go when it is dropped.
                 let _ = catch_unwind(AssertUnwindSafe(job));
-                let is_short = HELD_SINCE.get().is_some_and(|since| since.elapsed() < HOLD);
+                let is_short = HELD_SINCE
+                    .get()
+                    .is_some_and(|(since, _)| since.elapsed() < HOLD);
                 next = is_short.then(|| jobs.try_recv().ok()).flatten();
                 if next.is_none() {
                     unlock();
