@@ -227,8 +227,8 @@ impl BloomChain {
             growth: reader.u32()?,
             links: Vec::new(),
         };
-        if !(1..=MOST_LINKS).contains(&links) {
-            return Err(bad("the number of links"));
+        if !(1..=MOST_LINKS).contains(&links) || i64::try_from(items).is_err() {
+            return Err(bad("the number of links, or of items"));
         }
         if chain.options & FORCE_64 == 0 || chain.options & !15 != 0 {
             return Err(bad("options that no filter with 64-bit hashes has"));
@@ -341,7 +341,7 @@ impl BloomChain {
         }
         if let Some(last) = self.links.last_mut() {
             last.add(hash);
-            self.items = self.items.saturating_add(1);
+            self.items += 1;
         }
         Ok(true)
     }

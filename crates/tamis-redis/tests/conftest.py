@@ -7,11 +7,13 @@ import shutil
 import signal
 import socket
 import subprocess
+import threading
 import time
 
 import pytest
 import redis
 
+GOLDEN = pathlib.Path(__file__).parents[2] / "tamis/tests/golden"
 MODULE = os.environ["TAMIS_MODULE"]
 SERVERS = dict(entry.split("=", 1) for entry in os.environ["TAMIS_SERVERS"].split(","))
 
@@ -131,6 +133,24 @@ def refused(client, line, *more):
     with pytest.raises(redis.ResponseError) as error:
         call(client, line, *more)
     return str(error.value)
+
+
+def waiting(server, clients, line, *more):
+    """Sends a command in a thread, and gives that thread when so many clients wait, or it is done.
+
+    Whether the command is refused is not its matter.
+    """
+
+    def send():
+        with server.client() as client, contextlib.suppress(redis.ResponseError):
+            call(client, line, *more)
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    with server.client() as client:
+        while client.info("clients")["blocked_clients"] < clients and thread.is_alive():
+            pass
+    return thread
 
 
 def digest(client, *keys):

@@ -1,6 +1,5 @@
 """Moving filters: chunks of ours and of RedisBloom, damage of every sort."""
 
-import pathlib
 import random
 import struct
 import threading
@@ -9,7 +8,7 @@ import time
 import pytest
 import redis
 
-from conftest import call, digest, refused
+from conftest import GOLDEN, call, digest, refused, waiting
 from redisbloom import Bloom, Cuckoo, murmur
 
 
@@ -175,6 +174,43 @@ def test_a_dump_that_nobody_reads_on_is_freed_with_its_key(start):
         time.sleep(0.02)
 
 
+def test_a_filter_is_not_lost_while_it_is_opened(start):
+    """It is renamed, copied, dumped and saved as what it becomes, before or after."""
+    server = start()
+    client = server.client()
+    call(client, "TAMIS.CREATE large KIND bloom CAPACITY 30000000")
+    call(client, "TAMIS.CREATE f KIND split_block CAPACITY 3000000")
+    call(client, "TAMIS.ADD f", *range(1000))
+    chunks, at = [], 0
+    while True:
+        end, chunk = call(client, f"TAMIS.DUMP f {at}")
+        if end == 0:
+            break
+        chunks.append((at, chunk))
+        at = end
+
+    for turn in range(3):
+        call(client, "DEL renamed copied restored")
+        for at, chunk in chunks[:-1]:
+            call(client, f"TAMIS.LOAD g {at}", chunk)
+        # The thread has something else to do first.
+        clients = [waiting(server, 1, "TAMIS.MERGE union large large")]
+        clients.append(waiting(server, 2, f"TAMIS.LOAD g {chunks[-1][0]}", chunks[-1][1]))
+        if turn == 0:
+            client.restore("restored", 0, client.dump("g"))
+        elif turn == 1:
+            client.execute_command("DEBUG", "RELOAD")
+        client.copy("g", "copied")
+        client.rename("g", "renamed")
+        for thread in clients:
+            thread.join()
+        keys = ["f", "renamed", "copied", *(["restored"] if turn == 0 else [])]
+        assert len(set(digest(client, *keys))) == 1
+        for key in keys:
+            assert all(call(client, f"TAMIS.HAS {key}", *range(1000))), key
+        assert call(client, f"TAMIS.ADD renamed more-{turn}") == [1]
+
+
 def test_cuckoo_filters_move_in_from_redisbloom(client):
     theirs = Cuckoo(1024)
     items = [f"theirs-{i}".encode() for i in range(1000)]
@@ -314,11 +350,15 @@ def test_forged_headers_of_redisbloom_are_refused(resp2):
                 except redis.ResponseError:
                     refusals += 1
         assert refusals > 10
+    # More items than can be told, and nearly so many.
+    call(resp2, "DEL f")
+    forged = struct.pack("<q", -1) + good[8:]
+    assert "number of links, or of items" in refused(resp2, "BF.LOADCHUNK f 1", forged)
+    chunks = list(Bloom(100, 0.01).chunks())
+    load(resp2, "f", [(1, struct.pack("<q", (1 << 63) - 1) + good[8:]), *chunks[1:]])
+    assert call(resp2, "BF.ADD f x") == 1
     assert resp2.ping()
     assert resp2.info("memory")["used_memory"] < 100 << 20
-
-
-GOLDEN = pathlib.Path(__file__).parents[2] / "tamis/tests/golden"
 
 
 @pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.tamis")), ids=lambda path: path.stem)

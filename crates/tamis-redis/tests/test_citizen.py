@@ -6,7 +6,7 @@ import time
 import pytest
 import redis
 
-from conftest import call, digest, refused, synced
+from conftest import call, digest, refused, synced, waiting
 
 
 def test_memory_usage_is_what_the_allocator_gave(start):
@@ -210,6 +210,31 @@ def test_effects_are_replicated_and_nothing_else(start):
     assert call(follower, "BF.MEXISTS f a d z") == [1, 1, 0]
 
 
+def test_a_merge_is_of_what_replicas_have_then(start):
+    """What a script changes, or a client renames, while the merge waits for the thread."""
+    primary = start()
+    replica = start("--replicaof", f"127.0.0.1 {primary.port}")
+    client, follower = primary.client(), replica.client()
+    synced(client, follower)
+    call(client, "TAMIS.CREATE large KIND bloom CAPACITY 30000000")
+    for key in "a", "b":
+        call(client, f"TAMIS.CREATE {key} KIND bloom CAPACITY 1000000")
+        call(client, f"TAMIS.ADD {key} in-{key}")
+    for both, renames in ("new", False), ("new", True), ("a", False):
+        clients = [waiting(primary, 1, "TAMIS.MERGE union large large")]
+        clients.append(waiting(primary, 2, f"TAMIS.MERGE {both} a b"))
+        client.eval("return redis.call('TAMIS.ADD', KEYS[1], 'late')", 1, "a")
+        if renames:
+            client.rename("b", "c")
+        for thread in clients:
+            thread.join()
+        synced(client, follower)
+        assert call(client, f"TAMIS.HAS {both} in-a nobody") == [1, 0]
+        assert digest(client) == digest(follower)
+        if renames:
+            client.rename("c", "b")
+
+
 def test_scripts_transactions_expiry_and_lazy_freeing(resp2):
     script = (
         "redis.call('BF.MADD', KEYS[1], 'a', 'b'); return redis.call('BF.EXISTS', KEYS[1], 'a')"
@@ -341,6 +366,20 @@ def test_the_thread_does_what_is_large_and_nothing_else(start):
         assert waited("BF.MADD roomy", *range(capacity - 1000)) == 0
         assert waited("BF.MADD roomy", *range(capacity, capacity + 10_000)) == waits
         assert (client.memory_usage("roomy") - before > pages) == bool(waits)
+
+    # Windows whose clock has stood still since 1970.
+    for waits, capacity in enumerate((50_000, 500_000)):
+        for line in "TAMIS.HAS window x", "TAMIS.COUNT window x", "TAMIS.ADD window x":
+            call(client, "DEL window")
+            call(client, f"TAMIS.CREATE window WINDOW 10m CAPACITY {capacity} CLOCK 1")
+            if "COUNT" in line:
+                # A refusal waits for its turn as well.
+                assert refused(client, line)
+                assert waited(line.replace("COUNT", "HAS")) == 0
+                continue
+            assert waited(line) == waits, line
+            assert waited(line) == 0
+        assert call(client, "TAMIS.HAS window x y") == [1, 0]
 
 
 def test_defragmentation_moves_small_filters(start):

@@ -1,6 +1,7 @@
 """Random commands against an exact model, and the same data set on every way that data takes."""
 
 import collections
+import contextlib
 import random
 import threading
 import time
@@ -346,3 +347,88 @@ def test_growth_merges_and_loads_of_large_filters_wait_in_a_thread(start):
     expected = digest(client)
     synced(client, follower, seconds=120)
     assert digest(follower) == expected
+
+
+def test_the_replica_follows_whatever_happens_to_a_key_that_the_thread_has(start):
+    """Keys are deleted, renamed, copied, swapped, changed by scripts, and their clients killed."""
+    primary = start("--appendonly", "yes", "--appendfsync", "no")
+    replica = start("--replicaof", f"127.0.0.1 {primary.port}")
+    client, follower = primary.client(), replica.client()
+    synced(client, follower)
+    call(client, "CF.RESERVE large 200000")
+    call(client, "CF.INSERT large ITEMS", *range(20_000))
+    payload, chunks, at = client.dump("large"), [], 0
+    while True:
+        at, chunk = call(client, f"CF.SCANDUMP large {at}")
+        if at == 0:
+            break
+        chunks.append((at, chunk))
+
+    def change(mine, dice):
+        key, other = f"k{dice.randrange(4)}", f"k{dice.randrange(4)}"
+        items = [dice.randrange(10**7) for _ in range(dice.choice([1, 100, 10_000]))]
+        one = dice.choice(["CF.ADD", "TAMIS.ADD", "CF.DEL", "TAMIS.REM", "BF.ADD"])
+        verb = dice.randrange(16)
+        if verb < 2:
+            size = dice.choice([1000, 100_000])
+            call(mine, f"CF.INSERT {key} CAPACITY {size} ITEMS", *items)
+        elif verb == 2:
+            size = dice.choice([1000, 900_000])
+            call(mine, f"BF.INSERT {key} CAPACITY {size} ITEMS", *items)
+        elif verb < 5:
+            call(mine, f"TAMIS.MERGE {key} {other} k0")
+        elif verb == 5:
+            mine.rename(key, other)
+        elif verb == 6:
+            mine.unlink(key)
+        elif verb == 7:
+            mine.copy(key, other, replace=True)
+        elif verb == 8:
+            mine.restore(key, 0, payload, replace=True)
+        elif verb == 9:
+            for at, chunk in chunks:
+                call(mine, f"CF.LOADCHUNK {key} {at}", chunk)
+        elif verb == 10:
+            mine.eval("return redis.pcall(ARGV[1], KEYS[1], ARGV[2])", 1, key, one, items[0])
+        elif verb == 11:
+            with mine.pipeline(transaction=True) as pipeline:
+                pipeline.execute_command(one, key, items[0])
+                pipeline.execute_command("TAMIS.MERGE", other, key)
+                pipeline.execute(raise_on_error=False)
+        elif verb == 12:
+            waiting = [c["id"] for c in mine.client_list() if "b" in c["flags"]]
+            if waiting:
+                call(mine, f"CLIENT KILL ID {waiting[0]}")
+        elif verb == 13:
+            mine.execute_command("SWAPDB", 0, 1)
+        elif verb == 14:
+            mine.pexpire(key, dice.randrange(1000))
+        elif dice.random() < 0.3:
+            mine.execute_command(dice.choice(["FLUSHALL", "FLUSHDB"]))
+
+    def drive(number):
+        dice = random.Random(number)
+        with primary.client(protocol=2 + number % 2, socket_timeout=120) as mine:
+            for _ in range(250):
+                with contextlib.suppress(redis.ResponseError, redis.ConnectionError):
+                    change(mine, dice)
+
+    drivers = [threading.Thread(target=drive, args=[number]) for number in range(4)]
+    for driver in drivers:
+        driver.start()
+    for driver in drivers:
+        driver.join()
+    # A client that was killed is waited for no more; its work may be.
+    while client.info("clients")["blocked_clients"]:
+        time.sleep(0.02)
+    assert client.info("bf")["bf_commands_by_thread"] > 10
+    for database in 0, 1:
+        with primary.client(db=database) as mine:
+            call(mine, "BF.ADD last x")
+            for key in mine.keys():
+                mine.persist(key)
+    synced(client, follower, seconds=120)
+    expected = digest(client)
+    assert digest(follower) == expected
+    client.execute_command("DEBUG", "LOADAOF")
+    assert digest(client) == expected
