@@ -25,6 +25,7 @@ cargo xtask redis          test the module inside Redis and Valkey (part of `tes
 cargo xtask redis debian R the same in the servers of another release of Debian, such as forky
 cargo xtask redis serve    start a Redis with the module on this machine, to try it
 cargo xtask redis bench    measure the figures of docs/REDIS.md (takes minutes)
+cargo xtask redis pauses   how long a single call holds the server, with 10^7 keys
 cargo xtask redis latency  how long others wait while a filter of 10^7 keys is worked on
 cargo xtask browser        look at the page of `tamis report` in a browser (part of `test`)
 cargo xtask fuzz SECONDS   search for inputs that break something, for so long with each target
@@ -60,6 +61,7 @@ fn main() -> ExitCode {
             Some("serve") => redis::serve(),
             Some("bench") => redis::measure("bench", "release"),
             // The module that the tests have: its assertions cost less than the machine's noise.
+            Some("pauses") => redis::measure("pauses", "dev"),
             Some("latency") => redis::measure("latency", "dev"),
             Some(other) => Err(format!("`cargo xtask redis {other}` is nothing\n\n{HELP}")),
         },

@@ -65,8 +65,8 @@ pub(crate) fn serve() -> Result<(), Failure> {
     run(command.arg("--loadmodule").arg(module))
 }
 
-/// `cargo xtask redis bench` and `cargo xtask redis latency`: the figures of docs/REDIS.md, by the
-/// part of `bench.py` of that name.
+/// `cargo xtask redis bench`, `pauses` and `latency`: the figures of docs/REDIS.md, by the part of
+/// `bench.py` of that name.
 pub(crate) fn measure(part: &str, profile: &str) -> Result<(), Failure> {
     let servers = [redis_server()?, valkey_server()?];
     let module = build(profile)?;

@@ -1,8 +1,9 @@
-"""The figures of docs/REDIS.md: `cargo xtask redis bench` and `cargo xtask redis latency`.
+"""The figures of docs/REDIS.md: `cargo xtask redis bench`, `pauses` and `latency`.
 
 Work is counted in seconds of the server's processor time, which a busy machine does not change
-much: items, or commands, for each of them. Only what a second client waits for is wall-clock time,
-and is shown beside the same of a server that has nothing to do.
+much: items, or commands, for each of them; and how long a single one takes. Only what a second
+client waits for is wall-clock time, and is shown beside the same of a server that has nothing to
+do.
 """
 
 import multiprocessing
@@ -79,24 +80,31 @@ def speed(server):
         print(f"{ours} / {theirs}: {rates[ours] / rates[theirs]:.2f}")
 
 
+def schedule(task):
+    """Milliseconds that a thread has run, and that it has waited for a processor."""
+    ran, waited, _ = os.pread(task, 64, 0).split()
+    return int(ran) / 1e6, int(waited) / 1e6
+
+
+def main_thread(server):
+    pid = server.process.pid
+    return os.open(f"/proc/{pid}/task/{pid}/schedstat", os.O_RDONLY)
+
+
 class Longest:
-    """Calls, and the most processor time that the server's main thread takes for one of them.
+    """Calls, and for how long at most the server's main thread ran for one of them.
 
     Wall-clock time would tell how busy the machine is.
     """
 
-    def __init__(self, client):
-        self.client, self.longest, self.calls = client, 0.0, 0
-        self.before = cpu(client)
+    def __init__(self, server, client):
+        self.task, self.client, self.longest, self.calls = main_thread(server), client, 0.0, 0
 
     def __call__(self, *words):
-        with self.client.pipeline(transaction=False) as pipeline:
-            pipeline.execute_command(*words)
-            pipeline.info("cpu")
-            reply, info = pipeline.execute()
-        after = info["used_cpu_user_main_thread"] + info["used_cpu_sys_main_thread"]
-        self.longest = max(self.longest, after - self.before)
-        self.before, self.calls = after, self.calls + 1
+        before, _ = schedule(self.task)
+        reply = self.client.execute_command(*words)
+        after, _ = schedule(self.task)
+        self.longest, self.calls = max(self.longest, after - before), self.calls + 1
         return reply
 
 
@@ -129,43 +137,57 @@ def ship_file(call, key):
 
 
 def pauses(server):
-    """What a single call takes of the server's main thread, with ten million items in a filter."""
+    """For how long a single call holds the server, with ten million items in a filter.
+
+    That is for as long as the main thread runs for it, or the thread for long work has the lock.
+    """
     # A client may wait for minutes; it is the server that may not.
     with server.client(socket_timeout=600) as client:
         client.flushall()
-        print("\n| with 10^7 items | calls | the longest, ms |\n|---|---|---|")
+        print("\n| with 10^7 items | calls | the longest, ms | the lock so far, ms |")
+        print("|---|---|---|---|")
+
+        def row(name, calls, longest):
+            lock = client.info("bf")["bf_longest_lock_us"] / 1000
+            print(f"| {name} | {calls} | {longest:.1f} | {lock:.1f} |", flush=True)
 
         def watch(name, work):
-            call = Longest(client)
+            call, begin = Longest(server, client), time.monotonic()
             work(call)
-            print(f"| {name} | {call.calls} | {1000 * call.longest:.1f} |", flush=True)
+            row(name, call.calls, call.longest)
+            return time.monotonic() - begin
 
         client.execute_command("BF.RESERVE", "bloom", 0.01, RANGE)
         grown = ["BF.INSERT", "grown", "CAPACITY", 1000, "ITEMS"]
+        watch("`SADD` of 1000", lambda call: fill(call, "SADD", "set"))
+        client.unlink("set")
         watch("`BF.MADD` of 1000, room for all", lambda call: fill(call, "BF.MADD", "bloom"))
         watch("`BF.MADD` of 1000, growing from 1000", lambda call: fill(call, *grown))
         watch(
             "`CF.INSERT` of 1000, growing from 1024",
             lambda call: fill(call, "CF.INSERT", "cuckoo", "ITEMS"),
         )
-        watch("`BF.SCANDUMP`, `BF.LOADCHUNK`", lambda call: ship(call, "BF", "bloom"))
-        watch("`CF.SCANDUMP`, `CF.LOADCHUNK`", lambda call: ship(call, "CF", "cuckoo"))
-        watch("`TAMIS.MERGE`", lambda call: call("TAMIS.MERGE", "union", "bloom", "bloom-2"))
-        watch(
-            "`TAMIS.MERGE`, of `CF`", lambda call: call("TAMIS.MERGE", "u2", "cuckoo", "cuckoo-2")
-        )
-        watch("`COPY`, of `BF`", lambda call: call("COPY", "bloom", "copy"))
-        watch("`DUMP`, of `BF`", lambda call: call("DUMP", "bloom"))
+        for family, key in ("BF", "bloom"), ("CF", "cuckoo"):
+            watch(f"`{family}.SCANDUMP`, `LOADCHUNK`", lambda c, f=family, k=key: ship(c, f, k))
+            watch(f"`TAMIS.DUMP`, `LOAD` of `{family}`", lambda c, k=key: ship_file(c, k))
+            pair = [f"{key}-4", key, f"{key}-2"]
+            seconds = watch(f"`TAMIS.MERGE` of `{family}`", lambda c, p=pair: c("TAMIS.MERGE", *p))
+            task = main_thread(server)
+            before, _ = schedule(task)
+            time.sleep(seconds)
+            row(f"nothing, for the {seconds:.1f} s that this took", 0, schedule(task)[0] - before)
+        client.execute_command("TAMIS.CREATE", "window", "WINDOW", "20s", "CAPACITY", RANGE)
+        watch("`TAMIS.ADD` of 1000 to a window of 20 s", lambda c: fill(c, "TAMIS.ADD", "window"))
+        time.sleep(15)
+        watch("`TAMIS.HAS` 15 s later", lambda call: call("TAMIS.HAS", "window", 1))
         watch("`UNLINK`", lambda call: call("UNLINK", *client.keys()))
+        client.execute_command("BF.RESERVE", "bloom", 0.01, RANGE)
+        client.execute_command("BF.ADD", "bloom", "x")
+        watch("the server's own `COPY`", lambda call: call("COPY", "bloom", "copy"))
+        watch("the server's own `DUMP`", lambda call: call("DUMP", "bloom"))
 
 
-def schedule(task):
-    """Milliseconds that a thread has run, and that it has waited for a processor."""
-    ran, waited, _ = os.pread(task, 64, 0).split()
-    return int(ran) / 1e6, int(waited) / 1e6
-
-
-def ping(server, port, pipe):
+def ping(server, pipe):
     """Pings a server every half millisecond until it is told to end.
 
     Of each ping: how long it took; for how long the server's main thread ran meanwhile, which is
@@ -173,9 +195,9 @@ def ping(server, port, pipe):
     processor; and for how long this process and that thread did so.
     """
     taken = []
-    theirs = os.open(f"/proc/{server}/task/{server}/schedstat", os.O_RDONLY)
+    theirs = main_thread(server)
     ours = os.open("/proc/self/schedstat", os.O_RDONLY)
-    with socket.create_connection(("127.0.0.1", port)) as connection:
+    with socket.create_connection(("127.0.0.1", server.port)) as connection:
         while not pipe.poll():
             (ran, waited), (_, idle) = schedule(theirs), schedule(ours)
             begin = time.monotonic()
@@ -203,8 +225,7 @@ def latency(server):
 
         def watch(name, work):
             ours, theirs = multiprocessing.Pipe()
-            arguments = (server.process.pid, server.port, theirs)
-            pings = multiprocessing.Process(target=ping, args=arguments)
+            pings = multiprocessing.Process(target=ping, args=(server, theirs))
             pings.start()
             ours.recv()
             begin = time.monotonic()
@@ -265,7 +286,7 @@ def memory(server):
             print(f"| `{family}.RESERVE` for 10^7, {key} | {told:.4f} | {size:.4f} |")
 
 
-PARTS = {"bench": [speed, pauses, memory], "latency": [latency]}
+PARTS = {"bench": [speed, memory], "pauses": [pauses], "latency": [latency]}
 
 
 def main():

@@ -216,7 +216,7 @@ def test_a_merge_is_of_what_replicas_have_then(start):
     replica = start("--replicaof", f"127.0.0.1 {primary.port}")
     client, follower = primary.client(), replica.client()
     synced(client, follower)
-    call(client, "TAMIS.CREATE large KIND bloom CAPACITY 30000000")
+    call(client, "TAMIS.CREATE large KIND bloom CAPACITY 10000000")
     for key in "a", "b":
         call(client, f"TAMIS.CREATE {key} KIND bloom CAPACITY 1000000")
         call(client, f"TAMIS.ADD {key} in-{key}")
@@ -380,6 +380,33 @@ def test_the_thread_does_what_is_large_and_nothing_else(start):
             assert waited(line) == waits, line
             assert waited(line) == 0
         assert call(client, "TAMIS.HAS window x y") == [1, 0]
+
+
+def test_large_filters_leave_no_gaps(start):
+    """What is freed of arrays with pages of their own is whole pages; of small ones it is not."""
+    client = start("--lazyfree-lazy-user-del", "no").client()
+
+    def gaps(keys, capacity):
+        """Bytes that nobody can use when seven of eight filters are gone, for each that is left."""
+        call(client, "FLUSHALL")
+        call(client, "MEMORY PURGE")
+        client.memory_usage("nothing")
+        before = client.info("memory")["allocator_frag_bytes"]
+        with client.pipeline(transaction=False) as pipeline:
+            for key in range(keys):
+                pipeline.execute_command("BF.RESERVE", key, 0.01, capacity)
+            for key in range(keys):
+                if key % 8:
+                    pipeline.delete(key)
+            pipeline.execute()
+        call(client, "MEMORY PURGE")
+        more = client.info("memory")["allocator_frag_bytes"] - before
+        return more / (keys / 8) / client.memory_usage(0)
+
+    # By the array: 1, 27, 106 and 1328 kB.
+    assert gaps(20_000, 800) > 1
+    for keys, capacity in (3000, 20_000), (1000, 80_000), (80, 1_000_000):
+        assert gaps(keys, capacity) < 0.1, capacity
 
 
 def test_defragmentation_moves_small_filters(start):
