@@ -274,7 +274,7 @@ pub(crate) fn load_whole(call: &Call<'_>) -> Result<(), Refusal> {
     if key.value().is_some() {
         return Err("BUSYKEY Target key name already exists.".into());
     }
-    if data.len() > QUICK && call.ctx.flags().may_block() {
+    if data.len() > QUICK && call.ctx.flags().may_change_later() {
         drop(key);
         call.ctx.check_room(data.len() as u64)?;
         // The words of a client that leaves go with it.
@@ -372,7 +372,7 @@ fn take(
         return Ok(());
     }
     let (loading, id) = (loading.clone(), value.id());
-    let is_long = loading.len() as usize > QUICK_SLOTS && call.ctx.flags().may_block();
+    let is_long = loading.len() as usize > QUICK_SLOTS && call.ctx.flags().may_change_later();
     drop(key);
     let name = call.word(1).to_vec();
     if !is_long {

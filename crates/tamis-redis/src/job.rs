@@ -91,7 +91,7 @@ impl<'a> Items<'a> {
 /// Whether a change must wait for its turn in the thread: it is long, the first to a large array,
 /// or others wait already.
 pub(crate) fn must_wait(ctx: Ctx, value: &Value, is_long: bool) -> bool {
-    (is_long || value.is_fresh() || value.is_busy()) && ctx.flags().may_block()
+    (is_long || value.is_fresh() || value.is_busy()) && ctx.flags().may_change_later()
 }
 
 /// Changes a value by the items of a command, which are so many insertions or none, and then ends

@@ -560,7 +560,7 @@ pub(crate) fn merge(call: &Call<'_>) -> Result<(), Refusal> {
             turn = key.value().map(job::Turn::new);
         }
     }
-    if waits && call.ctx.flags().may_block() {
+    if waits && call.ctx.flags().may_change_later() {
         drop(gathered);
         let job = move |waiting: &thread::Waiting| {
             merge_later(waiting, &names);

@@ -208,6 +208,12 @@ def test_effects_are_replicated_and_nothing_else(start):
     assert digest(client) == digest(follower)
     assert "read only replica" in refused(follower, "BF.ADD f z")
     assert call(follower, "BF.MEXISTS f a d z") == [1, 1, 0]
+    # A replica that lets clients write does so at once, whatever it takes.
+    follower.config_set("replica-read-only", "no")
+    call(follower, "BF.RESERVE large 0.01 2000000")
+    assert call(follower, "BF.ADD large x") == 1
+    assert call(follower, "TAMIS.MERGE larger large large") == b"OK"
+    assert call(follower, "BF.EXISTS larger x") == 1
 
 
 def test_a_merge_is_of_what_replicas_have_then(start):

@@ -110,6 +110,12 @@ impl Flags {
         self.0 & (LUA | MULTI | REPLICATED | LOADING | DENY_BLOCKING) == 0
     }
 
+    /// Whether a client may wait for a thread to change something: a server that has become a
+    /// replica meanwhile refuses that, and so what a replica lets clients write is done at once.
+    pub(crate) fn may_change_later(self) -> bool {
+        self.may_block() && !self.is_replica()
+    }
+
     /// Whether the command comes from the primary or from a file, and is to be obeyed.
     pub(crate) fn is_replay(self) -> bool {
         self.0 & (1 << 12 | 1 << 13) != 0
