@@ -180,11 +180,9 @@ def pauses(server):
         watch("`TAMIS.ADD` of 1000 to a window of 20 s", lambda c: fill(c, "TAMIS.ADD", "window"))
         time.sleep(15)
         watch("`TAMIS.HAS` 15 s later", lambda call: call("TAMIS.HAS", "window", 1))
-        watch("`UNLINK`", lambda call: call("UNLINK", *client.keys()))
-        client.execute_command("BF.RESERVE", "bloom", 0.01, RANGE)
-        client.execute_command("BF.ADD", "bloom", "x")
         watch("the server's own `COPY`", lambda call: call("COPY", "bloom", "copy"))
         watch("the server's own `DUMP`", lambda call: call("DUMP", "bloom"))
+        watch("`UNLINK`", lambda call: call("UNLINK", *client.keys()))
 
 
 def ping(server, pipe):

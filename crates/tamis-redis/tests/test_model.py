@@ -409,7 +409,7 @@ def test_the_replica_follows_whatever_happens_to_a_key_that_the_thread_has(start
     def drive(number):
         dice = random.Random(number)
         with primary.client(protocol=2 + number % 2, socket_timeout=120) as mine:
-            for _ in range(250):
+            for _ in range(150):
                 with contextlib.suppress(redis.ResponseError, redis.ConnectionError):
                     change(mine, dice)
 
