@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tamis::{AnyFilter, Keyed, Unsupported};
 
 use crate::failure::Failure;
-use crate::input::{AskedArgs, Files, Purpose, Source, content, in_json};
+use crate::input::{AskedArgs, Files, Purpose, Source, content};
 use crate::secret::SecretArgs;
 use crate::{clock, output};
 
@@ -65,8 +65,7 @@ impl Question {
         // Refused before any key is read.
         (self.ask)(&filter, &[]).map_err(|e| Failure::usage(&name, e))?;
 
-        let form = filter.key_form();
-        let input = args.input.of(&name, form, args.quiet || args.json)?;
+        let input = args.input.of(&name, &filter, args.quiet || args.json)?;
         let input = input.of_single_kmers();
         let purpose = Purpose::lookup(*filter.hashing());
         let end = input.end();
@@ -105,7 +104,7 @@ impl Question {
                 "file": name,
                 "kind": filter.kind().name,
                 "fpr": filter.fpr(),
-                "key_form": in_json(input.form()),
+                "key_form": input.in_json(),
                 "keys": keys,
                 "held": held,
                 "records": list,

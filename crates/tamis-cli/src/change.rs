@@ -85,7 +85,7 @@ impl Change {
         filter: &Keyed<AnyFilter>,
     ) -> Result<InputArgs, Failure> {
         let quiet = args.quiet || args.json;
-        args.input.of(&self.name, filter.key_form(), quiet)
+        args.input.of(&self.name, filter, quiet)
     }
 
     /// Puts a filter in the place of the old one.

@@ -184,7 +184,10 @@ impl Gather<'_> {
     pub(crate) fn run(&self, progress: &mut Progress) -> Result<Gathered, Failure> {
         let gathered = self.gathered(progress)?;
         Ok(Gathered {
-            filter: gathered.filter.with_key_form(self.input.form()),
+            filter: gathered
+                .filter
+                .with_key_form(self.input.form())
+                .with_key_field(self.input.place().as_deref()),
             ..gathered
         })
     }

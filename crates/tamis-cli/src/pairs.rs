@@ -29,7 +29,9 @@ pub(crate) fn map(
     let map = Keyed::<AnyFilter>::from_pairs_with(&config, hashing, hashed)
         .map_err(|e| Failure::build(target, &e))?;
     progress.stage("verifying");
-    let map = target::encoded(map.with_key_form(input.form()), target)?;
+    let map = map.with_key_form(input.form());
+    let map = map.with_key_field(input.place().as_deref());
+    let map = target::encoded(map, target)?;
     let gives = |&(hash, value): &(u64, u64)| map.get(&Hashed(hash)) == Ok(Some(value));
     match pairs.iter().all(gives) {
         true => Ok(map),

@@ -175,6 +175,7 @@ impl Open {
             filter,
             hashing,
             key_form: header.key_form,
+            key_field: header.key_field,
             capacity: header.capacity,
             fpr: header.fpr,
         })
@@ -229,9 +230,10 @@ impl<F: Held> Keyed<F> {
 
     /// The file as bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let encoder = self.encoder();
-        let mut bytes = Vec::with_capacity(usize::try_from(encoder.file_len()).unwrap_or(0));
-        match encoder.write(&self.header(), &mut bytes) {
+        let (encoder, header) = (self.encoder(), self.header());
+        let len = encoder.file_len(&header);
+        let mut bytes = Vec::with_capacity(usize::try_from(len).unwrap_or(0));
+        match encoder.write(&header, &mut bytes) {
             Ok(()) => bytes,
             Err(_) => unreachable!("writing to memory does not fail"),
         }
@@ -239,7 +241,7 @@ impl<F: Held> Keyed<F> {
 
     /// How many bytes the file has.
     pub fn file_len(&self) -> u64 {
-        self.encoder().file_len()
+        self.encoder().file_len(&self.header())
     }
 
     /// Encodes the filter and opens it again from the bytes, verifying everything: lookups then
@@ -262,9 +264,9 @@ impl<F: Held> Keyed<F> {
     /// [`DecodeError`] when there is no memory for the bytes, or they cannot be opened, which is
     /// a defect of this library.
     pub fn encoded(self) -> Result<Encoded<F>, DecodeError> {
-        let encoder = self.encoder();
-        let mut buf = Buf::<u8>::zeroed(encoder.file_len())?;
-        encoder.write(&self.header(), &mut buf.make_mut())?;
+        let (encoder, header) = (self.encoder(), self.header());
+        let mut buf = Buf::<u8>::zeroed(encoder.file_len(&header))?;
+        encoder.write(&header, &mut buf.make_mut())?;
         drop(encoder);
         let open = Open::new().hashing(self.hashing);
         drop(self);
@@ -288,6 +290,7 @@ impl<F: Held> Keyed<F> {
             kind_version: kind.version,
             hashing: FileHashing::Known(self.hashing),
             key_form: self.key_form,
+            key_field: self.key_field.clone(),
             len: self.filter.len(),
             capacity: self.capacity,
             fpr: self.fpr,

@@ -95,6 +95,28 @@ impl KeyForm {
     }
 }
 
+/// The most bytes that the name of a field has.
+pub(crate) const LONGEST_FIELD: usize = 1024;
+
+/// Whether a file has room for this as the field that its keys came from. Programs print it, so that
+/// no character in it may command a terminal.
+pub(crate) fn is_field(name: &str) -> bool {
+    (1..=LONGEST_FIELD).contains(&name.len()) && !name.chars().any(char::is_control)
+}
+
+/// Reads the field's name, of which no bytes are none.
+pub(crate) fn decode_field(bytes: &[u8]) -> Result<Option<Box<str>>, DecodeError> {
+    match std::str::from_utf8(bytes) {
+        Ok("") => Ok(None),
+        Ok(name) if is_field(name) => Ok(Some(name.into())),
+        _ => Err(DecodeError::invalid(
+            "the name of the keys' field (bytes)",
+            bytes.len() as u64,
+            format!("text of at most {LONGEST_FIELD} bytes, without control characters"),
+        )),
+    }
+}
+
 impl fmt::Display for KeyForm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -28,7 +28,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::buf::{Buf, Bytes, Word};
 use crate::error::{DecodeError, DecodeErrorKind};
-use crate::form::KeyForm;
+use crate::form::{self, KeyForm};
 use crate::key::{Family, Hashing, Scheme};
 
 pub(crate) use stream::{Data, Stored, Watch};
@@ -59,12 +59,13 @@ const HASHING_WITHHELD: u16 = 3;
 const HASHING_UNIVERSAL: u16 = 4;
 
 /// What a file says about itself before the data.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Header {
     pub(crate) kind: u16,
     pub(crate) kind_version: u16,
     pub(crate) hashing: FileHashing,
     pub(crate) key_form: KeyForm,
+    pub(crate) key_field: Option<Box<str>>,
     pub(crate) len: u64,
     pub(crate) capacity: u64,
     pub(crate) fpr: f64,
@@ -72,7 +73,7 @@ pub(crate) struct Header {
 
 impl Header {
     /// Reads the fields of a header whose checksum agrees.
-    fn read(bytes: &[u8]) -> Result<Header, DecodeError> {
+    fn read(bytes: &[u8], key_field: &[u8]) -> Result<Header, DecodeError> {
         let mut field = [0; 16];
         field.copy_from_slice(&bytes[48..64]);
         let header = Header {
@@ -80,6 +81,7 @@ impl Header {
             kind_version: u16_at(bytes, 34),
             hashing: FileHashing::decode(u16_at(bytes, 36), field)?,
             key_form: KeyForm::decode(u16_at(bytes, 42), u16_at(bytes, 44))?,
+            key_field: form::decode_field(key_field)?,
             len: u64_at(bytes, 64),
             capacity: u64_at(bytes, 72),
             fpr: f64::from_bits(u64_at(bytes, 80)),
@@ -93,6 +95,16 @@ impl Header {
         }
         Ok(header)
     }
+
+    /// The name of the field, which is empty where there is none.
+    fn field(&self) -> &str {
+        self.key_field.as_deref().unwrap_or_default()
+    }
+}
+
+/// The length of a header with so many parameters and sections, and a field's name of so many bytes.
+const fn header_len(params: usize, sections: usize, field: usize) -> usize {
+    (FIXED + 8 * params + 16 * sections + field + 8).next_multiple_of(ALIGN)
 }
 
 /// The hashing as a file carries it.
@@ -269,13 +281,13 @@ impl<'a> Encoder<'a> {
     }
 
     /// The length of a file of these parts, in bytes.
-    pub(crate) fn file_len(&self) -> u64 {
+    pub(crate) fn file_len(&self, header: &Header) -> u64 {
         let data: u64 = self.sections.iter().map(Section::aligned).sum();
-        self.header_len() as u64 + data + 8 * data.div_ceil(BLOCK as u64) + 8 + FOOTER as u64
+        self.header_len(header) as u64 + data + 8 * data.div_ceil(BLOCK as u64) + 8 + FOOTER as u64
     }
 
-    fn header_len(&self) -> usize {
-        (FIXED + 8 * self.params.len() + 16 * self.sections.len() + 8).next_multiple_of(ALIGN)
+    fn header_len(&self, header: &Header) -> usize {
+        header_len(self.params.len(), self.sections.len(), header.field().len())
     }
 
     /// Writes the whole file, each array once and without copying it.
@@ -310,20 +322,20 @@ impl<'a> Encoder<'a> {
         let table = data.finish();
         out.write_all(&table)?;
         out.write_all(&xxh3_64_with_seed(&table, TABLE_SEED).to_le_bytes())?;
-        out.write_all(&self.file_len().to_le_bytes())?;
+        out.write_all(&self.file_len(header).to_le_bytes())?;
         Ok(out.write_all(&FOOTER_MAGIC)?)
     }
 
     /// Everything before the data.
     fn head(&self, header: &Header) -> Vec<u8> {
-        let header_len = self.header_len();
+        let (header_len, field) = (self.header_len(header), header.field());
         let mut head = Vec::with_capacity(header_len);
         let (hashing, hashing_field) = header.hashing.encode();
         head.extend(MAGIC);
         head.extend(MAJOR.to_le_bytes());
         head.extend(MINOR.to_le_bytes());
         head.extend((header_len as u32).to_le_bytes());
-        head.extend(self.file_len().to_le_bytes());
+        head.extend(self.file_len(header).to_le_bytes());
         head.extend([0; 8]); // incompatible and compatible flags: none yet
         head.extend(header.kind.to_le_bytes());
         head.extend(header.kind_version.to_le_bytes());
@@ -331,7 +343,7 @@ impl<'a> Encoder<'a> {
         head.extend((self.params.len() as u16).to_le_bytes());
         head.extend((self.sections.len() as u16).to_le_bytes());
         let (form, k) = header.key_form.encode();
-        head.extend([form, k, 0].map(u16::to_le_bytes).concat());
+        head.extend([form, k, field.len() as u16].map(u16::to_le_bytes).concat());
         head.extend(hashing_field);
         head.extend(header.len.to_le_bytes());
         head.extend(header.capacity.to_le_bytes());
@@ -347,6 +359,7 @@ impl<'a> Encoder<'a> {
             head.extend(section.len().to_le_bytes());
             offset += section.aligned();
         }
+        head.extend(field.as_bytes());
         head.resize(header_len - 8, 0);
         let sum = xxh3_64_with_seed(&head, HEADER_SEED);
         head.extend(sum.to_le_bytes());
@@ -604,7 +617,8 @@ pub(crate) fn open(owner: &Bytes, verify: bool) -> Result<(Header, Decoder<'_>),
         }
     }
     layout.check_footer(&bytes[footer..])?;
-    Ok((header, layout.decoder(owner, &header, verify)))
+    let decoder = layout.decoder(owner, &header, verify);
+    Ok((header, decoder))
 }
 
 /// Refuses bytes that are not zero.
@@ -628,8 +642,7 @@ struct Layout {
 
 impl Layout {
     /// The most bytes that a header has.
-    const MOST_HEAD: usize =
-        (FIXED + 8 * MOST_PARAMS + 16 * MOST_SECTIONS + 8).next_multiple_of(ALIGN);
+    const MOST_HEAD: usize = header_len(MOST_PARAMS, MOST_SECTIONS, form::LONGEST_FIELD);
 
     /// Reads the header of a file of `got` bytes, of which the first are given: at least those of
     /// the header, if they are there.
@@ -649,8 +662,11 @@ impl Layout {
         }
         let header_len = u32_at(bytes, 12) as usize;
         let (params, sections) = (u16_at(bytes, 38) as usize, u16_at(bytes, 40) as usize);
-        let expected_len = (FIXED + 8 * params + 16 * sections + 8).next_multiple_of(ALIGN);
-        if header_len != expected_len || params > MOST_PARAMS || sections > MOST_SECTIONS {
+        let field_len = u16_at(bytes, 46) as usize;
+        let expected_len = self::header_len(params, sections, field_len);
+        let most = [MOST_PARAMS, MOST_SECTIONS, form::LONGEST_FIELD];
+        let too_many = [params, sections, field_len].into_iter().zip(most);
+        if header_len != expected_len || { too_many }.any(|(count, most)| count > most) {
             return Err(DecodeError::invalid(
                 "header length",
                 header_len as u64,
@@ -684,10 +700,10 @@ impl Layout {
             return Err(DecodeErrorKind::Features(u32_at(bytes, 24)).into());
         }
         let table_at = FIXED + 8 * params;
-        zeros("a reserved byte", &bytes[46..48])?;
         zeros("a reserved byte", &bytes[88..FIXED])?;
-        let padding = table_at + 16 * sections..header_len - 8;
-        zeros("a padding byte", &bytes[padding])?;
+        let field_at = table_at + 16 * sections;
+        let (field, padding) = bytes[field_at..header_len - 8].split_at(field_len);
+        zeros("a padding byte", padding)?;
 
         let mut ranges = Vec::with_capacity(sections);
         let mut offset = header_len as u64;
@@ -722,7 +738,7 @@ impl Layout {
         if expected != file_len {
             return Err(DecodeErrorKind::Length { expected, got }.into());
         }
-        Ok((Header::read(bytes)?, layout))
+        Ok((Header::read(bytes, field)?, layout))
     }
 
     /// Where the footer begins: after the checksum table and its own checksum.

@@ -10,7 +10,7 @@ use crate::any::Held;
 use crate::config::Config;
 use crate::error::{BuildError, BuildErrorKind, Full, MergeError, MergeErrorKind};
 use crate::filter::{Count, Filter, Halve, Insert, Map, Merge, Remove, Window};
-use crate::form::KeyForm;
+use crate::form::{self, KeyForm};
 use crate::key::{Hashing, Key};
 
 /// A filter of keys: a [`Filter`] of hashes, with the [`Hashing`] that makes them.
@@ -47,6 +47,7 @@ pub struct Keyed<F> {
     pub(crate) filter: F,
     pub(crate) hashing: Hashing,
     pub(crate) key_form: KeyForm,
+    pub(crate) key_field: Option<Box<str>>,
     pub(crate) capacity: u64,
     pub(crate) fpr: f64,
 }
@@ -146,6 +147,7 @@ impl<F: Filter> Keyed<F> {
             filter,
             hashing,
             key_form: KeyForm::default(),
+            key_field: None,
             capacity,
             fpr,
         })
@@ -228,6 +230,40 @@ impl<F: Filter> Keyed<F> {
         self
     }
 
+    /// The field of its records, column or path, that the keys came from, as far as the file
+    /// remembers.
+    pub fn key_field(&self) -> Option<&str> {
+        self.key_field.as_deref()
+    }
+
+    /// The same filter, whose file remembers the field that its keys came from, so that a program
+    /// finds them in other records of that form. A name that is empty, is longer than 1024 bytes or
+    /// has control characters is not remembered.
+    ///
+    /// Filters of different fields are merged, and their union has none: a field tells where
+    /// keys lie, not what they are.
+    ///
+    /// ```
+    /// use tamis::{Bloom, Config, Keyed};
+    ///
+    /// let urls: Keyed<Bloom> = Keyed::build(&Config::default(), ["example.org", "example.net"])?;
+    /// let urls = urls.with_key_field(Some("url"));
+    /// let again: Keyed<Bloom> = Keyed::open(urls.to_bytes())?;
+    /// assert_eq!(again.key_field(), Some("url"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_key_field(mut self, field: Option<&str>) -> Keyed<F> {
+        let field = field.filter(|name| form::is_field(name));
+        self.key_field = field.map(Box::from);
+        self
+    }
+
+    /// What is remembered of a union with keys of another field: a field that all came from.
+    fn join_field(&mut self, other: Option<&str>) {
+        self.key_field.take_if(|ours| other != Some(ours));
+    }
+
     /// The number of keys that the filter was built for.
     pub fn capacity(&self) -> u64 {
         self.capacity
@@ -262,6 +298,7 @@ impl<F: Filter> Keyed<F> {
         Keyed {
             filter,
             fpr,
+            key_field: self.key_field.clone(),
             ..*self
         }
     }
@@ -496,7 +533,9 @@ impl<F: Merge> Keyed<F> {
     /// does not fit.
     pub fn merge(&mut self, other: &Keyed<F>) -> Result<(), MergeError> {
         self.merges_with(other)?;
-        self.filter.merge(&other.filter)
+        self.filter.merge(&other.filter)?;
+        self.join_field(other.key_field());
+        Ok(())
     }
 }
 

@@ -143,6 +143,62 @@ fn the_form_of_keys_is_kept_and_one_that_is_not_known_is_refused() {
 }
 
 #[test]
+fn the_field_of_keys_is_kept_and_no_other_file_changes() {
+    for info in KINDS {
+        let plain = must(info, &config(info, 100), &hashes(3, 100));
+        assert_eq!(plain.key_field(), None);
+        let longest = "é".repeat(512);
+        for field in ["url", "user.id", &longest] {
+            let named = plain.clone().with_key_field(Some(field));
+            let file = named.to_bytes();
+            assert_eq!(named.file_len(), file.len() as u64);
+            assert_eq!(file[46..48], (field.len() as u16).to_le_bytes());
+            let again: Any = Keyed::open(file.clone()).unwrap();
+            assert_eq!((again.key_field(), &again.to_bytes()), (Some(field), &file));
+            let encoded = again.clone().encoded().unwrap();
+            assert_eq!(
+                (encoded.key_field(), encoded.as_bytes()),
+                (Some(field), &file[..])
+            );
+            let unnamed = again.with_key_field(None);
+            assert!(unnamed.to_bytes() == plain.to_bytes());
+        }
+        // What could command a terminal, or is no name, is neither written nor read.
+        let too_long = "x".repeat(1025);
+        for no_field in ["", "a\nb", "\u{1B}[2J", "\u{9B}2J", &too_long] {
+            let unnamed = plain.clone().with_key_field(Some(no_field));
+            assert!(unnamed.to_bytes() == plain.to_bytes(), "{no_field:?}");
+        }
+        let file = plain.clone().with_key_field(Some("url")).to_bytes();
+        let at = file.windows(3).position(|bytes| bytes == b"url").unwrap();
+        for (at, value) in [
+            (46, 2),
+            (46, 4),
+            (46, 0),
+            (47, 1),
+            (47, 8),
+            (at, 0),
+            (at, 0xFF),
+        ] {
+            let mut forged = file.clone();
+            forged[at] = value;
+            repair_checksums(&mut forged);
+            assert!(Any::open(forged).is_err(), "{at} {value}");
+        }
+        if info.can.merge {
+            let [url, link] =
+                ["url", "link"].map(|field| plain.clone().with_key_field(Some(field)));
+            for (other, field) in [(&url, Some("url")), (&link, None), (&plain, None)] {
+                let mut union = url.clone();
+                if union.merge(other).is_ok() {
+                    assert_eq!(union.key_field(), field);
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn what_is_no_filter_is_refused_after_its_first_bytes() {
     let (result, peak) = peak_of(|| Open::new().read::<AnyFilter>(io::repeat(b'x')));
     assert!(matches!(

@@ -1769,13 +1769,15 @@ class Filter:
         # §1.1, as far as it is needed to find the header's checksum
         need(data[:8] == SIGNATURE, "byte 0", "not a tamis file (signature)")
         need(len(data) >= 128, "file", f"{len(data)} bytes are too few for a header")
-        (major, _minor, H, length, incompatible, _compatible, kind, layout, hashing, p, s, self.form, self.k, zero, field,
+        (major, _minor, H, length, incompatible, _compatible, kind, layout, hashing, p, s, self.form, self.k, named, field,
          self.keys, self.capacity, self.rate, zero_too) = struct.unpack_from("<HHIQIIHHHHHHHH16sQQd8s", data, 8)
         need(major == 1, "byte 8", f"major version {major}, not 1")
         need(length == len(data), "byte 16", f"length should be {length}, the file has {len(data)} bytes")
         need(p <= 64, "byte 38", f"{p} parameters, more than 64")
         need(s <= 64, "byte 40", f"{s} sections, more than 64")
-        end = 96 + 8 * p + 16 * s
+        need(named <= 1024, "byte 46", f"the field's name has {named} bytes, more than 1024")
+        name = 96 + 8 * p + 16 * s
+        end = name + named
         need(H == pad(end + 8), "byte 12", f"header length {H}, not {pad(end + 8)}")
         need(H <= len(data), "byte 12", f"header length {H}, but the file ends at {len(data)}")
         (total,) = struct.unpack_from("<Q", data, H - 8)
@@ -1788,7 +1790,11 @@ class Filter:
         need(layout == 1, "byte 34", f"version {layout} of {self.name}, not 1")
         need(self.form <= 4, "byte 42", f"unknown form {self.form} of keys")
         need((self.form == 4) == (self.k > 0), "byte 44", f"k-mers of {self.k} bases in form {self.form}")
-        need(zero == 0, "byte 46", "reserved bytes are not zero")
+        try:
+            self.field = data[name:end].decode()
+        except UnicodeDecodeError:
+            self.field = "\0"
+        need(not re.search("[\0-\x1F\x7F-\x9F]", self.field), f"byte {name}", "the field's name is no text without control characters")
         need(not any(zero_too), "byte 88", "reserved bytes are not zero")
         need(not any(data[end : H - 8]), f"byte {end}", "header padding is not zero")
         need(0 < self.rate < 1, "byte 80", f"false-positive rate {self.rate}, not between 0 and 1")

@@ -586,6 +586,8 @@ impl Filter {
         let both =
             Keyed::from_filter(both, ours.hashing, &config).map_err(|e| errors::build(&e))?;
         let both = both.with_key_form(ours.read(py, |state| state.keyed.key_form()));
+        let [field, other] = [ours, theirs].map(|filter| filter.key_field(py));
+        let both = both.with_key_field(field.filter(|_| field == other).as_deref());
         let config = ours.config.clone();
         ours.beside(py, both, config).wrap(&slf.get_type())
     }
@@ -685,7 +687,8 @@ impl Filter {
             });
             let config = config.capacity(state.keyed.capacity());
             let empty = Keyed::build_with(&config, self.hashing, [] as [&str; 0])?;
-            state.keyed = empty.with_key_form(state.keyed.key_form());
+            let empty = empty.with_key_form(state.keyed.key_form());
+            state.keyed = empty.with_key_field(state.keyed.key_field());
             state.bytes = None;
             Ok(())
         });
@@ -752,6 +755,13 @@ impl Filter {
             (name, Some(k)) => format!("{name} {k}"),
             (name, None) => name.to_string(),
         }
+    }
+
+    /// The field, column or path of its records that the keys came from, as far as the file
+    /// remembers. The program heeds it.
+    #[getter]
+    fn key_field(&self, py: Python<'_>) -> Option<String> {
+        self.read(py, |state| state.keyed.key_field().map(str::to_string))
     }
 
     /// How much of its capacity is taken, or `None` where that bounds nothing.

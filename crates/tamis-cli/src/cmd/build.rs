@@ -24,8 +24,8 @@ use crate::{output, pairs, units};
 /// skipped, and a key that is repeated counts once; a `quotient_counting` counts every copy, and
 /// --capacity is then the number of distinct keys. The same set of keys always makes the same file.
 ///
-/// The file remembers how its keys were written (--hex, --int, --kmer, -i): `check`, `add` and the
-/// others read theirs likewise.
+/// The file remembers how its keys were written (--hex, --int, --kmer, -i), and the field that
+/// they came from (-f, --json-key, --column): `check`, `add` and the others read theirs likewise.
 ///
 /// Before the file takes its name it is opened again from its bytes, and every key is looked up
 /// in it. A file of that name is replaced wholly or not at all, and who would change it meanwhile
@@ -199,7 +199,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
             "bytes": filter.file_len(),
             "bits_per_key": output::bits_per_key(filter.file_len(), filter.len()),
             "hashing": { "function": hashing.function(), "seed": hashing.seed() },
-            "key_form": in_json(filter.key_form()),
+            "key_form": in_json(filter.key_form(), filter.key_field()),
         }))?;
     }
     let warn = |why: &str| failure::say(&format!("{}: warning: {why}", target.name()));

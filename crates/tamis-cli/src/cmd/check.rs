@@ -10,7 +10,7 @@ use tamis::{AnyFilter, Config, Dictionary, Full, Hashed, Hashing, Keyed};
 
 use crate::choice::KindArg;
 use crate::failure::{self, Failure};
-use crate::input::{AskedArgs, Batch, Files, InputArgs, Purpose, Reader, Source, in_json};
+use crate::input::{AskedArgs, Batch, Files, InputArgs, Purpose, Reader, Source};
 use crate::secret::{self, SecretArgs};
 use crate::{choice, clock, output, units};
 
@@ -22,7 +22,8 @@ use crate::{choice, clock, output, units};
 /// of the column are printed, a line each.
 ///
 /// A filter file remembers --hex, --int, --kmer and -i from when it was built; they need not be
-/// repeated, and another is refused. A line on standard error tells how keys are read.
+/// repeated, and another is refused. It also remembers the field that its keys came from, and finds
+/// it in records that have it. A line on standard error tells how keys are read.
 ///
 /// With --kmer a sequence passes if enough of its k-mers may be in the filter: of a random
 /// sequence of that length as many are with no more than the filter's rate, unless --share says
@@ -442,7 +443,7 @@ impl Told<'_> {
                 "passed": passed,
                 "kind": filter.kind(),
                 "fpr": filter.fpr(),
-                "key_form": in_json(self.input.form()),
+                "key_form": self.input.in_json(),
                 "sequence_fpr": self.sequences.and_then(Sequences::rate),
             });
             if args.exact.is_some() {
@@ -497,7 +498,7 @@ fn filter(
         }
         let filter = source.filter(secret)?;
         let quiet = args.quiet || args.json;
-        let input = args.input.of(&name, filter.key_form(), quiet)?;
+        let input = args.input.of(&name, &filter, quiet)?;
         return Ok((Set::Filter(filter), input));
     }
     let input = args.input.given.clone();

@@ -4,12 +4,12 @@ use crate::ExitCode;
 use std::collections::TryReserveError;
 use std::path::PathBuf;
 
-use serde_json::json;
-use tamis::{AnyFilter, Hashed, Hashing, KeyForm, Keyed};
+use serde_json::{Value, json};
+use tamis::{AnyFilter, Hashed, Hashing, Keyed};
 
 use crate::failure::Failure;
 use crate::input::{
-    AskedArgs, Batch, Files, InputArgs, Purpose, Reader, Source, content, in_json, unmarked,
+    AskedArgs, Batch, Files, InputArgs, Purpose, Reader, Source, content, unmarked,
 };
 use crate::secret::{self, SecretArgs};
 use crate::{clock, output, units};
@@ -210,7 +210,7 @@ impl Table<'_> {
         mut self,
         unknown: Option<Column>,
         names: [&[u8]; 2],
-        form: KeyForm,
+        key_form: &Value,
         fpr: f64,
     ) -> Result<ExitCode, Failure> {
         self.out.write()?;
@@ -224,7 +224,7 @@ impl Table<'_> {
                 "only_second": known(Column::Second),
                 "both": count(Column::Both),
                 "exact": args.exact,
-                "key_form": in_json(form),
+                "key_form": key_form,
                 "fpr": fpr,
             }))?;
         } else if args.count {
@@ -304,13 +304,13 @@ fn with_filter(
         return Err(Failure::usage(name, why));
     }
     let mut filter = filter.filter(args.secret.known()?.as_ref())?;
-    let input = args.input.of(&name, filter.key_form(), args.json)?;
+    let input = args.input.of(&name, &filter, args.json)?;
     let input = input.of_single_kmers();
     let mut table = Table::new(args);
     let reader = input.read(lines, Purpose::lookup(*filter.hashing()))?;
     table.read(reader, own, &mut filter)?;
     // The filter's name is not told, as its column is left out.
-    table.finish(Some(unknown), [&file; 2], input.form(), filter.fpr())
+    table.finish(Some(unknown), [&file; 2], &input.in_json(), filter.fpr())
 }
 
 /// What stands for a key: so many bits of hashes, of which the first are evenly spread.
@@ -389,8 +389,8 @@ impl<K: Id> Lines<K> {
         table.read(reader, Column::First, &mut lines)?;
         lines.put_unmet(&mut table)?;
         let fpr = lines.ids.len() as f64 * 2f64.powi(-K::BITS);
-        let form = args.input.given.form();
-        table.finish(None, [&names[0], &names[1]], form, fpr)
+        let form = args.input.given.in_json();
+        table.finish(None, [&names[0], &names[1]], &form, fpr)
     }
 
     fn read(args: &Args, mut reader: Reader, name: &str) -> Result<Lines<K>, Failure> {

@@ -74,7 +74,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
                 "seed": hashing.seed(),
                 "policy": seed_policy(&keyed),
             },
-            "key_form": in_json(keyed.key_form()),
+            "key_form": in_json(keyed.key_form(), keyed.key_field()),
             "warnings": warnings,
         }))?;
         return Ok(ExitCode::SUCCESS);
@@ -106,7 +106,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
             bits_per_key.map_or_else(none, |b| b.to_string()),
         ),
         ("shape", shape.join(", ")),
-        ("key form", in_words(keyed.key_form())),
+        ("key form", in_words(keyed.key_form(), keyed.key_field())),
         ("hashing", format!("{}, {seed}", hashing.function())),
         ("seed policy", seed_policy(&keyed)),
     ];

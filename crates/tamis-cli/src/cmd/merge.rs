@@ -4,8 +4,8 @@ use crate::ExitCode;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
-use tamis::{Hashing, KeyForm, KindInfo, MergeFilesError, MergeFilesErrorKind, MergedFile, Open};
+use serde_json::{Value, json};
+use tamis::{Hashing, KindInfo, MergeFilesError, MergeFilesErrorKind, MergedFile, Open};
 
 use crate::failure::{self, Failure};
 use crate::input::{Source, in_json, read_stdin_once};
@@ -95,7 +95,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
             "filters": args.filters.len(),
             "keys": union.keys,
             "capacity": union.capacity,
-            "key_form": in_json(union.key_form),
+            "key_form": union.key_form,
             "fpr": union.fpr,
             "bytes": union.bytes,
             "warnings": union.warnings,
@@ -117,7 +117,8 @@ struct Union {
     kind: &'static KindInfo,
     keys: u64,
     capacity: u64,
-    key_form: KeyForm,
+    /// In JSON.
+    key_form: Value,
     fpr: f64,
     bytes: u64,
     warnings: Vec<String>,
@@ -129,7 +130,7 @@ impl From<MergedFile> for Union {
             kind: file.kind,
             keys: file.keys,
             capacity: file.capacity,
-            key_form: file.key_form,
+            key_form: in_json(file.key_form, file.key_field.as_deref()),
             fpr: file.fpr,
             bytes: file.bytes,
             warnings: health::warnings_of_file(&file),
@@ -160,7 +161,7 @@ fn in_memory(args: &Args, target: &Target, secret: Option<&Hashing>) -> Result<U
         kind: union.kind(),
         keys: union.len(),
         capacity: union.capacity(),
-        key_form: union.key_form(),
+        key_form: in_json(union.key_form(), union.key_field()),
         fpr: union.fpr(),
         bytes: union.file_len(),
         warnings: health::warnings(&union),

@@ -65,7 +65,7 @@ pub(crate) fn run(Args { change: args }: &Args) -> Result<ExitCode, Failure> {
         output::json(&json!({
             "file": place.name,
             "kind": filter.kind().name,
-            "key_form": in_json(filter.key_form()),
+            "key_form": in_json(filter.key_form(), filter.key_field()),
             "given": given,
             "removed": removed,
             "keys": filter.len(),

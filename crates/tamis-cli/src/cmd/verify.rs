@@ -64,8 +64,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
             Ok(filter) => {
                 let (keys, bytes) = (keys.as_ref(), filter.file_len());
                 let missing = keys.map(|keys| {
-                    let (name, form) = (path.display().to_string(), filter.key_form());
-                    let input = args.input.of(&name, form, args.quiet || args.json)?;
+                    let name = path.display().to_string();
+                    let input = args.input.of(&name, &filter, args.quiet || args.json)?;
                     not_held(&filter, keys, &input)
                 });
                 let missing = missing.transpose()?;

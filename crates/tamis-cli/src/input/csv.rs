@@ -6,6 +6,7 @@
 //! few fields has no key. One whose quote is never closed cannot be read.
 
 use std::convert::Infallible;
+use std::fmt;
 use std::str::FromStr;
 
 use super::records::{Shape, content, ends, unmarked};
@@ -28,6 +29,21 @@ impl FromStr for Field {
             _ => Field::Name(text.to_string()),
         })
     }
+}
+
+impl fmt::Display for Field {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Field::Number(number) => number.fmt(f),
+            Field::Name(name) => name.fmt(f),
+        }
+    }
+}
+
+/// What stands in the fields of a record, without its end.
+pub(super) fn fields(record: &[u8], delimiter: u8) -> Vec<String> {
+    let mut csv = Csv::new(&Field::Number(1), delimiter, false, b'\n');
+    csv.fields(record, 0, true).unwrap_or_default().0
 }
 
 /// A delimiter as it is written on the command line.
@@ -98,20 +114,26 @@ impl Csv {
         if self.name.is_none() {
             return Ok(self.record(text, start, last).map_or(0, |(end, _)| end));
         }
-        let (mut names, mut at) = (Vec::new(), start);
+        let Some((names, end)) = self.fields(text, start, last) else {
+            return Ok(0);
+        };
+        self.index = self.number_of(&names, source)?;
+        Ok(end)
+    }
+
+    /// The fields of the record that starts at `at`, and where it ends. `None` where it does not.
+    fn fields(&mut self, text: &[u8], mut at: usize, last: bool) -> Option<(Vec<String>, usize)> {
+        let mut fields = Vec::new();
         loop {
-            let Some(field) = self.field(text, at, last, true) else {
-                return Ok(0);
-            };
-            let name = match field.found {
+            let field = self.field(text, at, last, true)?;
+            let content = match field.found {
                 Found::At(from, to) => &text[from..to],
                 _ => &self.unquoted,
             };
-            names.push(String::from_utf8_lossy(name).into_owned());
+            fields.push(String::from_utf8_lossy(content).into_owned());
             at = field.next.min(text.len());
             if field.ends_record {
-                self.index = self.number_of(&names, source)?;
-                return Ok(at);
+                return Some((fields, at));
             }
         }
     }

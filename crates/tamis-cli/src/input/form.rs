@@ -4,11 +4,13 @@
 //! filter later reads them so ([`AskedArgs::of`]).
 
 use std::num::NonZeroU16;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use serde_json::{Value, json};
-use tamis::KeyForm;
+use tamis::{AnyFilter, KeyForm, Keyed};
 
-use super::InputArgs;
+use super::{Field, InputArgs, Source, csv};
 use crate::failure::{self, Failure};
 
 /// How keys lie in the input of a verb that has a filter, which may know itself.
@@ -25,12 +27,30 @@ pub(crate) struct AskedArgs {
 impl AskedArgs {
     /// How keys are read for the filter NAME: as it remembers them, where no option says how, and
     /// that is told in a line unless `quiet`. An option that contradicts it is refused.
-    pub(crate) fn of(&self, name: &str, own: KeyForm, quiet: bool) -> Result<InputArgs, Failure> {
+    pub(crate) fn of(
+        &self,
+        name: &str,
+        filter: &Keyed<AnyFilter>,
+        quiet: bool,
+    ) -> Result<InputArgs, Failure> {
         let mut input = self.given.clone();
         if self.as_given {
             return Ok(input);
         }
-        let given = input.form();
+        if let Some(field) = filter.key_field() {
+            let given = input.place().filter(|given| given != field && !quiet);
+            if let Some(given) = given {
+                failure::say(&format!(
+                    "{name}: it was built from `{field}`; keys are read from `{given}`"
+                ));
+            }
+            input.own = Some(OwnField {
+                filter: name.to_string(),
+                field: field.to_string(),
+                said: Arc::new([quiet, quiet].map(AtomicBool::new)),
+            });
+        }
+        let (given, own) = (input.form(), filter.key_form());
         let remark = match (given, own) {
             _ if given == own => return Ok(input),
             (KeyForm::Plain, _) => {
@@ -63,7 +83,97 @@ impl AskedArgs {
     }
 }
 
+/// The field that a filter remembers: where its keys lay in their records.
+#[derive(Clone, Debug)]
+pub(crate) struct OwnField {
+    /// What the filter is called in messages.
+    filter: String,
+    field: String,
+    /// Whether it has been told that the field is read, and that there is none. Clones tell together.
+    said: Arc<[AtomicBool; 2]>,
+}
+
+impl OwnField {
+    /// Tells once that the field is read, or that it is not there.
+    fn say(&self, is_there: bool, text: impl FnOnce() -> String) {
+        if !self.said[usize::from(is_there)].swap(true, Relaxed) {
+            failure::say(&text());
+        }
+    }
+
+    /// Which field of CSV records it is, of which this is the first, and what stands between them.
+    /// A name stands in the header. A number says nothing of the records, so their file's name must.
+    fn of_records(&self, first: &[u8], by_name: Option<u8>) -> Option<(Field, u8)> {
+        let Ok(field) = self.field.parse::<Field>();
+        let is_there = |&delimiter: &u8| {
+            let fields = csv::fields(first, delimiter);
+            match &field {
+                Field::Name(name) => {
+                    (by_name.is_some() || fields.len() > 1) && fields.contains(name)
+                }
+                Field::Number(number) => by_name.is_some() && fields.len() >= *number.max(&2),
+            }
+        };
+        let delimiter = by_name.into_iter().chain(*b",\t;|").find(is_there)?;
+        Some((field, delimiter))
+    }
+}
+
 impl InputArgs {
+    /// Where in its record a key is said to be, in the words of the option.
+    pub(crate) fn place(&self) -> Option<String> {
+        let field = self.field.as_ref().map(Field::to_string);
+        let path = || self.json_key.as_ref().map(ToString::to_string);
+        field.or_else(path).or_else(|| self.column.clone())
+    }
+
+    /// The same for a source that has the field which the filter remembers, where no option says
+    /// where keys are. A plain list has none, and stays one.
+    pub(super) fn remembered(&self, source: &mut Source) -> Result<Option<InputArgs>, Failure> {
+        let own = self.own.as_ref().filter(|_| self.place().is_none());
+        let Some(own) = own.filter(|_| !self.null && !self.many_keys()) else {
+            return Ok(None);
+        };
+        let (name, by_name) = (source.name.clone(), source.delimiter());
+        let first = source.first_line()?;
+        let mut input = self.clone();
+        let option = if first.starts_with(b"PAR1") && !self.text {
+            input.column = Some(own.field.clone());
+            "--column"
+        } else if first.trim_ascii_start().starts_with(b"{\"")
+            && let Ok(path) = own.field.parse()
+        {
+            input.json_key = Some(path);
+            "--json-key"
+        } else if let Some((field, delimiter)) = own.of_records(first, by_name) {
+            (input.field, input.delimiter) = (Some(field), Some(delimiter));
+            "-f"
+        } else {
+            if by_name.is_some_and(|delimiter| first.contains(&delimiter)) {
+                own.say(false, || {
+                    format!(
+                        "{name}: no field is `{}`, from which {} was built; its keys are whole lines (-f names another field)",
+                        own.field, own.filter
+                    )
+                });
+            }
+            return Ok(None);
+        };
+        own.say(true, || {
+            format!(
+                "{}: keys are read with {option} {}, as it was built",
+                own.filter, own.field
+            )
+        });
+        Ok(Some(input))
+    }
+
+    /// How keys are read, in JSON.
+    pub(crate) fn in_json(&self) -> Value {
+        let own = || Some(self.own.as_ref()?.field.clone());
+        in_json(self.form(), self.place().or_else(own).as_deref())
+    }
+
     /// What a filter of these keys remembers.
     pub(crate) fn form(&self) -> KeyForm {
         let kmer = self.kmer.and_then(NonZeroU16::new);
@@ -111,18 +221,22 @@ fn option(form: KeyForm) -> String {
     }
 }
 
-/// A form for people, with the option that makes it.
-pub(crate) fn in_words(form: KeyForm) -> String {
-    match form {
+/// A form for people, with the option that makes it, and the field.
+pub(crate) fn in_words(form: KeyForm, field: Option<&str>) -> String {
+    let form = match form {
         KeyForm::Plain => form.to_string(),
         _ => format!("{form} ({})", option(form)),
+    };
+    match field {
+        Some(field) => format!("{form}, from `{field}`"),
+        None => form,
     }
 }
 
-/// A form in JSON.
-pub(crate) fn in_json(form: KeyForm) -> Value {
+/// A form and a field in JSON.
+pub(crate) fn in_json(form: KeyForm, field: Option<&str>) -> Value {
     let (name, k) = form.name();
-    json!({ "name": name, "k": k })
+    json!({ "name": name, "k": k, "field": field })
 }
 
 /// Text in small letters: each letter by itself, as Unicode has it. Bytes that are no UTF-8 stay

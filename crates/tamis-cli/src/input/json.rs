@@ -18,22 +18,32 @@ use crate::failure::Failure;
 
 /// The names on the way to a value.
 #[derive(Clone, Debug)]
-pub(crate) struct Path(Vec<String>);
+pub(crate) struct Path {
+    names: Vec<String>,
+    /// As it was given.
+    text: String,
+}
 
 impl FromStr for Path {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Path, String> {
-        match text.strip_prefix('/') {
-            _ if text.is_empty() => Err("expected a path such as user.id".to_string()),
-            Some(pointer) => Ok(Path(
-                pointer
-                    .split('/')
-                    .map(|name| name.replace("~1", "/").replace("~0", "~"))
-                    .collect(),
-            )),
-            None => Ok(Path(text.split('.').map(str::to_string).collect())),
-        }
+        let names = match text.strip_prefix('/') {
+            _ if text.is_empty() => return Err("expected a path such as user.id".to_string()),
+            Some(pointer) => pointer
+                .split('/')
+                .map(|name| name.replace("~1", "/").replace("~0", "~"))
+                .collect(),
+            None => text.split('.').map(str::to_string).collect(),
+        };
+        let text = text.to_string();
+        Ok(Path { names, text })
+    }
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.text.fmt(f)
     }
 }
 
@@ -76,7 +86,7 @@ impl Shape for JsonLines {
 /// passed over, which need not be UTF-8.
 fn value<'a>(line: &'a [u8], path: &Path) -> Result<Option<Cow<'a, str>>, serde_json::Error> {
     let mut input = serde_json::Deserializer::from_slice(line);
-    let found = At(&path.0).deserialize(&mut input)?;
+    let found = At(&path.names).deserialize(&mut input)?;
     input.end()?;
     let Some(found) = found.map(RawValue::get) else {
         return Ok(None);

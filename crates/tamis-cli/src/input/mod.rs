@@ -37,6 +37,7 @@ use tamis::{Hashing, Key, KeyForm};
 use crate::failure::{self, Failure};
 use crate::{output, units};
 pub(crate) use csv::Field;
+use form::OwnField;
 pub(crate) use form::{AskedArgs, in_json, in_words};
 use records::{Lines, Streamed};
 pub(crate) use records::{content, unmarked};
@@ -94,6 +95,10 @@ pub(crate) struct InputArgs {
     /// Whether each record has one k-mer, and is no sequence of many.
     #[arg(skip)]
     one_kmer: bool,
+
+    /// The field that the filter remembers.
+    #[arg(skip)]
+    own: Option<OwnField>,
 }
 
 /// What is done with the keys that are read.
@@ -162,6 +167,7 @@ impl InputArgs {
             int: self.int,
             ignore_case: self.ignore_case,
             text: self.text,
+            own: self.own.clone(),
             ..InputArgs::default()
         }
     }
@@ -181,8 +187,7 @@ impl InputArgs {
 
     /// Whether a record can hold more than one key: it is a sequence.
     pub(crate) fn many_keys(&self) -> bool {
-        let lies_in = self.field.is_some() || self.json_key.is_some() || self.column.is_some();
-        self.kmer.is_some() && !(lies_in || self.null || self.one_kmer)
+        self.kmer.is_some() && !(self.place().is_some() || self.null || self.one_kmer)
     }
 
     /// The byte that ends a record.
@@ -192,6 +197,13 @@ impl InputArgs {
 
     /// Reads the records of a source, many at a time.
     pub(crate) fn read(&self, mut source: Source, purpose: Purpose) -> Result<Reader, Failure> {
+        match self.remembered(&mut source)? {
+            Some(input) => input.read_so(source, purpose),
+            None => self.read_so(source, purpose),
+        }
+    }
+
+    fn read_so(&self, mut source: Source, purpose: Purpose) -> Result<Reader, Failure> {
         if source.is_filter()? {
             let why = "this is a filter, not a list of keys or records";
             return Err(Failure::usage(source.name, why));

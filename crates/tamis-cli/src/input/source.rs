@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use tamis::{AnyFilter, DecodeErrorKind, Hashing, Keyed, Open};
 
 use super::formats::{self, Compression, HEAD};
+use super::unmarked;
 use crate::failure::Failure;
 use crate::{clock, closed, output};
 
@@ -30,6 +31,9 @@ pub(crate) struct Source {
     compressed: bool,
     looked: bool,
 }
+
+/// No more of a first line is looked at.
+const FIRST_LINE: usize = 64 << 10;
 
 /// Whether a path stands for standard input.
 pub(super) fn is_dash(path: &Path) -> bool {
@@ -166,6 +170,42 @@ impl Source {
             self.look().map_err(|e| Failure::io(&self.name, e))?;
         }
         Ok(self.head.get_ref())
+    }
+
+    /// The first line without its end, or as much of it as is looked at.
+    pub(super) fn first_line(&mut self) -> Result<&[u8], Failure> {
+        self.peek()?;
+        let head = self.head.get_mut();
+        while !head.contains(&b'\n') && head.len() < FIRST_LINE {
+            let room = (FIRST_LINE - head.len()) as u64;
+            let before = head.len();
+            let read = (&mut self.rest)
+                .take(room.min(HEAD as u64))
+                .read_to_end(head);
+            read.map_err(|e| Failure::io(&self.name, e))?;
+            if head.len() == before {
+                break;
+            }
+        }
+        let line = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
+        Ok(unmarked(line.strip_suffix(b"\r").unwrap_or(line)))
+    }
+
+    /// What stands between fields, by the end of the file's name.
+    pub(super) fn delimiter(&self) -> Option<u8> {
+        let name = self
+            .path
+            .as_deref()?
+            .file_name()?
+            .to_str()?
+            .to_ascii_lowercase();
+        let packed = [".gz", ".zst", ".xz", ".bz2", ".lz4"];
+        let plain = packed.iter().find_map(|end| name.strip_suffix(end));
+        match plain.unwrap_or(&name).rsplit_once('.')?.1 {
+            "csv" => Some(b','),
+            "tsv" | "tab" => Some(b'\t'),
+            _ => None,
+        }
     }
 
     fn look(&mut self) -> io::Result<()> {

@@ -162,6 +162,208 @@ fn a_contradiction_is_refused_and_both_are_named() {
         .exits(2);
 }
 
+const VISITS: &str = "user,url\nann,a.org\nbob,b.org\ncid,c.org\n";
+
+/// A filter of the urls of some visits, and the url that it does not hold.
+fn visits() -> Room {
+    let room = Room::new();
+    room.put("visits.csv", VISITS);
+    let build = ["build", "visits.csv", "-f", "url", "-o", "f"];
+    let kind = ["--kind", "counting", "--capacity", "100"];
+    room.run(build.iter().chain(&kind)).exits(0);
+    room
+}
+
+#[test]
+fn the_field_is_found_in_records_of_every_form_and_no_list_has_one() {
+    let room = visits();
+    let told = "tamis: f: keys are read with -f url, as it was built\n";
+    room.feed("url;n\nx.org;1\n\"b.org\";2\n", ["check", "f"])
+        .exits(0)
+        .prints("url;n\n\"b.org\";2\n")
+        .says(&[told]);
+    room.put("more.tsv", "n\turl\n1\tc.org\n");
+    room.put("alone.csv", "url\na.org\nz.org\n");
+    for (file, lines) in [("more.tsv", "1\tc.org\n"), ("alone.csv", "a.org\n")] {
+        let header = room.get(file);
+        let header = std::str::from_utf8(&header)
+            .unwrap()
+            .lines()
+            .next()
+            .unwrap();
+        room.run(["check", "f", file])
+            .exits(0)
+            .prints(&format!("{header}\n{lines}"))
+            .says(&[told]);
+    }
+    let json = "{\"url\": \"a.org\"}\n{\"url\": \"z.org\"}\n";
+    room.feed(json, ["check", "f"])
+        .exits(0)
+        .prints("{\"url\": \"a.org\"}\n")
+        .says(&["f: keys are read with --json-key url, as it was built"]);
+    // A list stays one, even if its first line is the field's name.
+    for list in [
+        "a.org\nz.org\nurl\n",
+        "url\na.org\n",
+        "\u{FEFF}a.org\r\nx,y\n",
+    ] {
+        let checked = room.feed(list, ["check", "f", "-c"]);
+        checked.exits(0).prints("1\n").says_nothing();
+    }
+    room.feed("a.org\0z.org\0", ["check", "f", "-0", "-c"])
+        .exits(0)
+        .prints("1\n")
+        .says_nothing();
+    room.feed(VISITS, ["check", "f", "--quiet"])
+        .exits(0)
+        .says_nothing();
+    let json = room.feed(VISITS, ["check", "f", "--json"]).exits(0).json();
+    assert_eq!(
+        (&json["passed"], &json["key_form"]["field"]),
+        (&3.into(), &"url".into())
+    );
+    // Each file is read as it is.
+    room.put("list", "b.org\n");
+    room.run(["check", "f", "visits.csv", "list", "-c"])
+        .exits(0)
+        .prints("visits.csv:3\nlist:1\n");
+}
+
+#[test]
+fn every_verb_heeds_the_field() {
+    let room = visits();
+    let field = |name: &str| {
+        let filter: Keyed<AnyFilter> = Keyed::open(room.get(name)).unwrap();
+        filter.key_field().map(str::to_string)
+    };
+    let told = "-f url, as it was built";
+    let records = "n,url\n1,d.org\n2,a.org\n";
+    room.feed(records, ["add", "f"]).exits(0).says(&[told]);
+    room.feed(records, ["count", "f"])
+        .exits(0)
+        .prints("n,url\tcount\n1,d.org\t1\n2,a.org\t2\n")
+        .says(&[told]);
+    room.feed(records, ["remove", "f"]).exits(0).says(&[told]);
+    assert_eq!(field("f").as_deref(), Some("url"));
+    room.run(["verify", "f", "--keys", "visits.csv"])
+        .exits(0)
+        .says(&[told]);
+    room.put("records", records);
+    room.run(["compare", "-2", "-3", "records", "f"])
+        .exits(0)
+        .prints("n,url\n1,d.org\n")
+        .says(&[told]);
+    // The exact list is what the filter was built from.
+    room.feed("b.org\nn\n", ["check", "f", "--exact", "visits.csv", "-c"])
+        .exits(0)
+        .prints("1\n");
+    let info = room.run(["info", "f"]).stdout();
+    assert!(info.contains("keys as they are, from `url`"), "{info}");
+    assert_eq!(
+        room.run(["info", "f", "--json"]).json()["key_form"]["field"],
+        "url"
+    );
+    // A map, and what is built from disk.
+    let map = [
+        "build",
+        "visits.csv",
+        "-f",
+        "2",
+        "--header",
+        "--value-field",
+        "1",
+        "-o",
+        "map",
+    ];
+    room.put("values.csv", "v,url\n7,a.org\n");
+    let map = map.map(|word| {
+        if word == "visits.csv" {
+            "values.csv"
+        } else {
+            word
+        }
+    });
+    room.run(map).exits(0);
+    assert_eq!(field("map").as_deref(), Some("2"));
+    let spilled = [
+        "build",
+        "visits.csv",
+        "-f",
+        "url",
+        "-o",
+        "g",
+        "--max-memory",
+        "40K",
+    ];
+    room.run(spilled).exits(0);
+    assert_eq!(field("g").as_deref(), Some("url"));
+}
+
+#[test]
+fn another_field_is_read_and_told_and_a_number_needs_records_by_name() {
+    let room = visits();
+    room.feed("link,n\na.org,1\n", ["check", "f", "-f", "link", "-c"])
+        .exits(0)
+        .prints("1\n")
+        .says(&["f: it was built from `url`; keys are read from `link`"]);
+    room.feed(VISITS, ["check", "f", "-f", "url", "-c"])
+        .exits(0)
+        .says_nothing();
+    room.feed(VISITS, ["check", "f", "--as-given", "-c"])
+        .exits(1)
+        .says_nothing();
+    // What looks like a table and has no such field is read as lines, which is told.
+    room.put("links.csv", "link,n\na.org,1\n");
+    room.run(["check", "f", "links.csv", "-c"])
+        .exits(1)
+        .says(&["links.csv: no field is `url`, from which f was built", "-f"]);
+
+    room.run(["build", "visits.csv", "-f", "2", "-o", "g"])
+        .exits(0);
+    room.run(["check", "g", "visits.csv", "-c"])
+        .exits(0)
+        .prints("4\n")
+        .says(&["g: keys are read with -f 2, as it was built"]);
+    // A comma makes no record of a line.
+    room.feed("a.org,b.org\nc.org\n", ["check", "g", "-c"])
+        .exits(0)
+        .prints("1\n")
+        .says_nothing();
+}
+
+#[test]
+fn a_union_remembers_the_field_that_all_filters_have() {
+    let room = Room::new();
+    let quotient = ["--kind", "quotient", "--capacity", "1000"];
+    for (name, records, field) in [
+        ("a", "url\na.org\n", "url"),
+        ("b", "url\nb.org\n", "url"),
+        ("c", "link\nc.org\n", "link"),
+    ] {
+        let build = ["build", "-f", field, "-o", name];
+        room.feed(records, build.iter().chain(&quotient)).exits(0);
+    }
+    for (other, field) in [("b", Some("url")), ("c", None)] {
+        let in_memory = ["merge", "a", other, "-o", "x", "--force", "--json"];
+        let json = room.run(in_memory).exits(0).json();
+        assert_eq!(json["key_form"]["field"].as_str(), field);
+        let on_disk = [
+            "merge",
+            "a",
+            other,
+            "-o",
+            "y",
+            "--force",
+            "--max-memory",
+            "1K",
+        ];
+        room.run(on_disk).exits(0);
+        assert!(room.get("x") == room.get("y"));
+        let filter: Keyed<AnyFilter> = Keyed::open(room.get("x")).unwrap();
+        assert_eq!(filter.key_field(), field);
+    }
+}
+
 #[test]
 fn filters_of_two_forms_are_neither_merged_nor_compared() {
     let room = forms();

@@ -23,7 +23,7 @@ pub(crate) trait MergeFiles: Kind {
 }
 
 /// What [`Open::merge_files`] wrote.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct MergedFile {
     /// The filter's kind.
@@ -37,6 +37,8 @@ pub struct MergedFile {
     pub capacity: u64,
     /// How its keys are written; see [`Keyed::key_form`](crate::Keyed::key_form).
     pub key_form: KeyForm,
+    /// The field that all its keys came from; see [`Keyed::key_field`](crate::Keyed::key_field).
+    pub key_field: Option<Box<str>>,
     /// The false-positive rate that was asked for.
     pub requested_fpr: f64,
     /// The false-positive rate now; see [`Keyed::fpr`](crate::Keyed::fpr).
@@ -163,7 +165,8 @@ impl<'a> Files<'a> {
                 Ok((stored, hashing, kind))
             };
             let (stored, hashing, kind) = opened().map_err(|e: DecodeError| e.at(path))?;
-            let &mut (ours, union, header) = first.get_or_insert((hashing, kind, stored.header));
+            let (ours, union, header) =
+                first.get_or_insert_with(|| (hashing, kind, stored.header.clone()));
             if !ours.agrees_with(&hashing) {
                 return Err(files.refused(i, MergeErrorKind::Hashing.into()));
             }
@@ -174,6 +177,8 @@ impl<'a> Files<'a> {
                 let (ours, theirs) = (union.name, kind.name);
                 return Err(files.refused(i, MergeErrorKind::Kind { ours, theirs }.into()));
             }
+            let theirs = stored.header.key_field.as_deref();
+            header.key_field.take_if(|ours| theirs != Some(ours));
             files.files.push(stored);
         }
         let none = || io::Error::new(io::ErrorKind::InvalidInput, "there are no files to merge");
@@ -253,7 +258,7 @@ impl Output<'_> {
     ) -> Result<(), E> {
         let header = Header {
             len: keys,
-            ..self.header
+            ..self.header.clone()
         };
         let private = match header.hashing {
             FileHashing::Known(hashing) => hashing.is_in_files(),
@@ -276,9 +281,10 @@ impl Output<'_> {
             charged,
             capacity: self.header.capacity,
             key_form: self.header.key_form,
+            key_field: self.header.key_field.clone(),
             requested_fpr: self.header.fpr,
             fpr,
-            bytes: parts.file_len(),
+            bytes: parts.file_len(&self.header),
         }
     }
 }

@@ -212,7 +212,9 @@ impl Keyed<AnyFilter> {
     /// kind cannot merge, or the union does not fit.
     pub fn merge(&mut self, other: &Keyed<AnyFilter>) -> Result<(), MergeError> {
         self.merges_with(other)?;
-        self.filter.try_merge(&other.filter)
+        self.filter.try_merge(&other.filter)?;
+        self.join_field(other.key_field());
+        Ok(())
     }
 
     /// The same keys in half the space, at a higher rate.

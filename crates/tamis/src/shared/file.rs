@@ -80,6 +80,7 @@ impl<F: Kind> Shared<F> {
                 capacity: room(self.capacity, self.shards.len()),
                 fpr: self.fpr,
                 key_form: KeyForm::default(),
+                key_field: None,
             };
             out.write_all(&shard.file_len().to_le_bytes())?;
             shard.write_to(&mut out)?;
@@ -204,6 +205,11 @@ fn decode<F: Kind>(owner: &Bytes, open: &Open) -> Result<Shared<F>, DecodeError>
                 u64::from(number),
                 expected,
             ));
+        }
+        if let Some(field) = shard.key_field() {
+            let expected = "0, as threads share keys and not records";
+            let bytes = field.len() as u64;
+            return Err(DecodeError::invalid("bytes of a field", bytes, expected));
         }
         if shard.capacity != asked {
             let expected = format!("{asked}, its part of {capacity} keys");

@@ -479,6 +479,17 @@ pub(crate) fn golden_earlier() {
     }
 }
 
+/// A filter whose keys came from a field of records.
+pub(crate) fn golden_field() {
+    let config: Config = "bloom:capacity=400,fpr=0.01".parse().unwrap();
+    let keys = (0..400).map(|i| format!("present-{i}"));
+    let filter: Any = Keyed::build_with(&config, Hashing::default(), keys).unwrap();
+    let filter = filter.with_key_field(Some("Straße/№ 7"));
+    compare("variant-field", &config, 400, &filter);
+    let file = fs::read(golden_path("variant-field", "tamis")).unwrap();
+    assert_eq!(Any::open(file).unwrap().key_field(), Some("Straße/№ 7"));
+}
+
 /// Holds a file of as many keys as its capacity to its golden one, and returns its length.
 fn pin(name: &str, config: &Config, hashing: Hashing) -> usize {
     let keys = config.capacity;

@@ -187,6 +187,7 @@ fn is_of_filters(law: &str) -> bool {
 const OF_ALL: &[(&str, fn())] = &[
     ("law_11_golden_variants", files::golden_variants),
     ("law_11_golden_earlier", files::golden_earlier),
+    ("law_11_golden_field", files::golden_field),
     ("law_11_golden_removed", files::golden_removed),
     ("law_11_golden_grown", files::golden_grown),
     ("law_11_golden_expanded", files::golden_expanded),
