@@ -18,14 +18,19 @@ fn holds<K: Key>(room: &Room, args: &[&str], keys: &[K]) {
     room.run(&build).exits(0).says_nothing();
     let config: Config = kind.parse().unwrap();
     let expected: Keyed<AnyFilter> = Keyed::build(&config, keys).unwrap();
-    // What decides what a key is, the file remembers; nothing else.
+    // How a key is written and what field it came from, the file remembers; nothing else.
+    let options = [args, &[""]].concat();
+    let field = options.windows(2).find_map(|pair| match pair[0] {
+        "-f" | "--json-key" | "--column" => Some(pair[1]),
+        option => option.strip_prefix("-f"),
+    });
     let form = match args {
         [.., "--hex"] => KeyForm::Hex,
         [.., "--int"] => KeyForm::Int,
         [.., "--kmer", k] => KeyForm::Kmer(k.parse().unwrap()),
         _ => KeyForm::Plain,
     };
-    let expected = expected.with_key_form(form);
+    let expected = expected.with_key_form(form).with_key_field(field);
     assert!(room.get("f") == expected.to_bytes(), "{args:?}");
 }
 
@@ -357,7 +362,12 @@ mod parquet_files {
         );
         room.run(["check", "f", "t.parquet", "--column", "name"])
             .exits(0)
-            .prints("ann\nbob\nann\neve\n");
+            .prints("ann\nbob\nann\neve\n")
+            .says_nothing();
+        room.run(["check", "f", "t.parquet"])
+            .exits(0)
+            .prints("ann\nbob\nann\neve\n")
+            .says(&["f: keys are read with --column name, as it was built"]);
         holds(
             &room,
             &["t.parquet", "--column", "id"],
