@@ -587,7 +587,8 @@ impl Filter {
             Keyed::from_filter(both, ours.hashing, &config).map_err(|e| errors::build(&e))?;
         let both = both.with_key_form(ours.read(py, |state| state.keyed.key_form()));
         let [field, other] = [ours, theirs].map(|filter| filter.key_field(py));
-        let both = both.with_key_field(field.filter(|_| field == other).as_deref());
+        let field = (field == other).then_some(field).flatten();
+        let both = both.with_key_field(field.as_deref());
         let config = ours.config.clone();
         ours.beside(py, both, config).wrap(&slf.get_type())
     }
