@@ -312,6 +312,15 @@ impl<T: Word> fmt::Debug for Buf<T> {
     }
 }
 
+/// Advises the kernel likewise for the room of a vector that is not a [`Buf`]: it is to be called
+/// before the room is filled.
+pub(crate) fn spread_on_huge_pages<T>(room: &mut Vec<T>) {
+    let size = room.capacity().saturating_mul(size_of::<T>());
+    if let Some(base) = NonNull::new(room.as_mut_ptr().cast()).filter(|_| size >= HUGE) {
+        advise_huge_pages(base, size);
+    }
+}
+
 /// Advises the kernel to back the whole pages inside an allocation with huge ones. A refusal
 /// changes nothing.
 fn advise_huge_pages(base: NonNull<u8>, size: usize) {

@@ -29,6 +29,7 @@ pub use compressed::Compressed;
 pub use counting::{Counting, CountingBy, CountingMinimal, Every, Least, Rule};
 pub use counting_pair::CountingPair;
 pub use spectral_recurring::SpectralRecurring;
+pub(crate) use split_block::SALTS;
 pub use split_block::{Lane, SplitBlock, SplitBlock256, SplitBlock512};
 pub use standard::Bloom;
 pub(crate) use standard::View;

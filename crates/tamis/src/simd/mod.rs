@@ -20,6 +20,7 @@
 mod bits;
 pub(crate) mod block;
 pub(crate) mod ribbon;
+pub(crate) mod split_block;
 mod table;
 pub(crate) mod tinyset;
 
