@@ -98,8 +98,8 @@ impl KeyForm {
 /// The most bytes that the name of a field has.
 pub(crate) const LONGEST_FIELD: usize = 1024;
 
-/// Whether a file has room for this as the field that its keys came from. Programs print it, so that
-/// no character in it may command a terminal.
+/// Whether a file has room for this as the field that its keys came from. Programs print it, so
+/// that no character in it may command a terminal.
 pub(crate) fn is_field(name: &str) -> bool {
     (1..=LONGEST_FIELD).contains(&name.len()) && !name.chars().any(char::is_control)
 }

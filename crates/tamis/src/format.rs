@@ -102,7 +102,8 @@ impl Header {
     }
 }
 
-/// The length of a header with so many parameters and sections, and a field's name of so many bytes.
+/// The length of a header with so many parameters and sections, and a field's name of so many
+/// bytes.
 const fn header_len(params: usize, sections: usize, field: usize) -> usize {
     (FIXED + 8 * params + 16 * sections + field + 8).next_multiple_of(ALIGN)
 }
@@ -664,9 +665,13 @@ impl Layout {
         let (params, sections) = (u16_at(bytes, 38) as usize, u16_at(bytes, 40) as usize);
         let field_len = u16_at(bytes, 46) as usize;
         let expected_len = self::header_len(params, sections, field_len);
-        let most = [MOST_PARAMS, MOST_SECTIONS, form::LONGEST_FIELD];
-        let too_many = [params, sections, field_len].into_iter().zip(most);
-        if header_len != expected_len || { too_many }.any(|(count, most)| count > most) {
+        let mut counts = [
+            (params, MOST_PARAMS),
+            (sections, MOST_SECTIONS),
+            (field_len, form::LONGEST_FIELD),
+        ]
+        .into_iter();
+        if header_len != expected_len || counts.any(|(count, most)| count > most) {
             return Err(DecodeError::invalid(
                 "header length",
                 header_len as u64,

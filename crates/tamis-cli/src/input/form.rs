@@ -89,7 +89,7 @@ pub(crate) struct OwnField {
     /// What the filter is called in messages.
     filter: String,
     field: String,
-    /// Whether it has been told that the field is read, and that there is none. Clones tell together.
+    /// Whether it has been told that there is none, and that the field is read; of all clones.
     said: Arc<[AtomicBool; 2]>,
 }
 
@@ -102,7 +102,8 @@ impl OwnField {
     }
 
     /// Which field of CSV records it is, of which this is the first, and what stands between them.
-    /// A name stands in the header. A number says nothing of the records, so their file's name must.
+    /// A name stands in the header. A number says nothing of the records, so their file's name
+    /// must.
     fn of_records(&self, first: &[u8], by_name: Option<u8>) -> Option<(Field, u8)> {
         let Ok(field) = self.field.parse::<Field>();
         let is_there = |&delimiter: &u8| {

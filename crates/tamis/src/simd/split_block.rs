@@ -1,14 +1,14 @@
 //! A key's eight bits, set in a line that one thread writes and others read meanwhile.
 //!
 //! ```text
-//!  low   × eight salts ≫ 26     vpmulld, vpsrld        the place of each bit, as in the plain filter
+//!  low   × eight salts ≫ 26     vpmulld, vpsrld        the place of each bit in its word
 //!  1     ≪ places               vpmovzxdq, vpsllvq     a bit in each of eight words
 //!  line  |= those               vpor, vmovdqa          in four parts of two words
 //! ```
 //!
 //! The compiler joins no atomic operations into vectors, and would load, change and store the words
-//! one by one. Two words at a time are as good: a processor with AVX stores 16 aligned bytes at once,
-//! so that whoever reads a word meanwhile finds it as it was or as it is.
+//! one by one. Two words at a time are as good: a processor with AVX stores 16 aligned bytes at
+//! once, so that whoever reads a word meanwhile finds it as it was or as it is.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
