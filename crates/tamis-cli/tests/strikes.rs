@@ -12,6 +12,7 @@ mod common;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command as Process, Output};
+use std::thread;
 
 use assert_cmd::cargo_bin;
 
@@ -227,6 +228,64 @@ fn a_filter_that_is_merged_or_halved_is_the_old_one_or_the_new_one() {
         Some(&old),
     );
     strike.verb(&["halve", "a", "-o", "f", "--force"], Some(&old));
+}
+
+/// Programs that change a file and are killed at any call, beside others that do so and others
+/// that read it: whoever reads finds a whole filter, and what was acknowledged stays in it.
+#[test]
+fn writers_that_are_killed_beside_writers_and_readers_lose_nothing() {
+    const ROUNDS: usize = 10;
+    let strike = Strike::new();
+    let room = &strike.room;
+    let made = ["--kind", "quotient", "--capacity", "20000", "--fpr", "1e-9"];
+    let first = numbers(0..100);
+    room.put("first", &first);
+    room.filter("f", 0..100, &made);
+    room.filter("other", 0..100, &made);
+    let verbs: [&[&str]; 2] = [&["add", "f"], &["merge", "-o", "f", "--force", "f"]];
+    let old = room.get("f");
+    let calls = [(verbs[0], "first"), (verbs[1], "other")]
+        .map(|(verb, from)| strike.calls(&[verb, &[from]].concat(), || room.put("f", &old)));
+    room.put("f", &old);
+    let write = |writer: usize| {
+        let mut acknowledged = Vec::new();
+        let mut killed = 0;
+        for round in 0..ROUNDS {
+            let from = (1000 * (writer + 1) + 50 * round) as u32;
+            let keys = numbers(from..from + 50);
+            let (own, which) = (format!("own{writer}"), round % 2);
+            match which {
+                0 => room.put(&own, &keys),
+                _ => room.filter(&own, from..from + 50, &made),
+            }
+            // Beyond the last call nobody is killed.
+            let at = 1 + (7 * writer + 11 * round) % (calls[which] + calls[which] / 3);
+            let ran = strike.run(&[verbs[which], &[&own]].concat(), at, None);
+            match (ran.status.code(), ran.status.signal()) {
+                (Some(0), _) => acknowledged.extend(keys),
+                (None, Some(9)) => killed += 1,
+                _ => panic!("{ran:?}"),
+            }
+            fs::remove_file(room.path(&own)).unwrap();
+        }
+        (acknowledged, killed)
+    };
+    let all = thread::scope(|scope| {
+        let writers = [0, 1, 2].map(|writer| scope.spawn(move || write(writer)));
+        while !writers.iter().all(|writer| writer.is_finished()) {
+            room.run(["verify", "f"]).exits(0);
+            room.run(["check", "f", "first"]).exits(0).prints(&first);
+        }
+        let ends = writers.into_iter().map(|writer| writer.join().unwrap());
+        let (keys, killed): (Vec<_>, Vec<_>) = ends.unzip();
+        assert!(killed.iter().sum::<usize>() > ROUNDS, "{killed:?}");
+        keys.concat()
+    });
+    assert!(!all.is_empty());
+    room.feed(&all, ["check", "f"]).exits(0).prints(&all);
+    // What the dead left is swept away.
+    room.run(["add", "f", "first"]).exits(0);
+    assert_eq!(room.names(), ["f", "first", "other", "strike.so"]);
 }
 
 /// It writes no file: what comes out is the beginning of what it would be.
