@@ -7,6 +7,7 @@ mod instructions;
 mod lint;
 mod memory;
 mod museum;
+mod mutants;
 mod platforms;
 mod python;
 mod redis;
@@ -37,6 +38,8 @@ cargo xtask sanitize       data races, found by the thread sanitizer (takes minu
 cargo xtask lint           formatting, clippy, documentation, house rules
 cargo xtask museum         plant bugs that filters have had: each must turn a test red (takes minutes)
 cargo xtask museum NAME …  some of them
+cargo xtask mutants        change the core's code in small ways: each must turn a test red (takes an hour)
+cargo xtask mutants FILE … some files of the library
 cargo xtask tables         regenerate docs/KINDS.md and the README's chart (measures; takes minutes)
 cargo xtask compile-time   tell what a user of one family, or of all, waits for
 cargo xtask instructions   regenerate docs/INSTRUCTIONS.md (counts with valgrind; takes minutes)
@@ -78,6 +81,7 @@ fn main() -> ExitCode {
         Some("sanitize") => memory::sanitizer_tools().and_then(|()| memory::sanitize()),
         Some("lint") => lint::all(),
         Some("museum") => museum::show(&arguments[1..]),
+        Some("mutants") => mutants::search(&arguments[1..]),
         Some("tables") => tables::regenerate(),
         Some("compile-time") => compile_time::measure(),
         Some("instructions") => instructions::regenerate(),

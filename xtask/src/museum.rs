@@ -129,22 +129,15 @@ pub(crate) fn show(names: &[String]) -> Result<(), Failure> {
     Err(format!("{count} bugs are not caught: {names}"))
 }
 
-/// Copies the tracked files, with all bugs. A file that is there already and the same stays as it
-/// is, so that nothing is compiled anew without need.
+/// Copies the tracked files, with all bugs.
 fn plant_all(tree: &Path) -> Result<(), Failure> {
-    let listed = Command::new("git")
-        .args(["ls-files", "-z"])
-        .current_dir(root())
-        .output()
-        .map_err(|e| format!("git could not be started: {e}"))?;
-    let names = String::from_utf8(listed.stdout).map_err(|e| e.to_string())?;
-    for name in names.split_terminator('\0') {
-        let from = root().join(name);
+    for name in tracked()? {
+        let from = root().join(&name);
         if !from.is_file() {
             continue;
         }
         let mut bytes = fs::read(&from).map_err(|e| format!("{name}: {e}"))?;
-        if let Some(planted) = planted(name, &bytes)? {
+        if let Some(planted) = planted(&name, &bytes)? {
             bytes = planted.into_bytes();
         }
         write(&tree.join(name), &bytes)?;
@@ -152,7 +145,19 @@ fn plant_all(tree: &Path) -> Result<(), Failure> {
     write(&tree.join("crates/tamis/src/museum.rs"), MODULE.as_bytes())
 }
 
-fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+/// The names of the files that the project consists of.
+pub(crate) fn tracked() -> Result<Vec<String>, Failure> {
+    let listed = Command::new("git")
+        .args(["ls-files", "-z"])
+        .current_dir(root())
+        .output()
+        .map_err(|e| format!("git could not be started: {e}"))?;
+    let names = String::from_utf8(listed.stdout).map_err(|e| e.to_string())?;
+    Ok(names.split_terminator('\0').map(String::from).collect())
+}
+
+/// Writes a file, unless it is there and the same: nothing is compiled anew without need.
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let told = |e: std::io::Error| format!("{}: {e}", path.display());
     if fs::read(path).is_ok_and(|there| there == bytes) {
         return Ok(());
