@@ -398,6 +398,9 @@ fn planted_cargo(tree: &Path, command: &str) -> Command {
     cargo.env("RUSTFLAGS", "--cap-lints=allow");
     cargo.env("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
     cargo.env("CARGO_PROFILE_DEV_DEBUG", "0");
+    // The planted functions are many times as long as they were.
+    cargo.env("CARGO_PROFILE_DEV_LTO", "off");
+    cargo.env("CARGO_INCREMENTAL", "0");
     cargo.stderr(Stdio::inherit());
     cargo
 }

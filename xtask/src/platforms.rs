@@ -108,6 +108,7 @@ impl Platform {
         // Most of the time goes to compiling.
         test.env("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
         test.env("CARGO_PROFILE_DEV_DEBUG", "false");
+        test.env("CARGO_INCREMENTAL", "0");
         test.args(["test", "--quiet", "--package", "tamis", "--target"]);
         test.arg(self.triple());
         let variable = |what: &str| {

@@ -262,6 +262,28 @@ mod tests {
     }
 
     #[test]
+    fn putting_sets_bits_from_a_field_on_and_leaves_all_others() {
+        for width in 1..=57u32 {
+            let mut packed = Packed::zeroed(40, width).unwrap();
+            let mut expected = vec![0u8; packed.bytes.len()];
+            for i in 0..60 {
+                let field = mix64(i) % 40;
+                // Few enough bits that those of the values before it stay to be seen.
+                let value = mix64(i << 8) & mix64(i << 16) & mix64(i << 24) & low_mask(57);
+                packed.put(field, value);
+                for bit in (0..57).filter(|bit| value >> bit & 1 == 1) {
+                    let at = field * u64::from(width) + bit;
+                    expected[(at / 8) as usize] |= 1 << (at % 8);
+                }
+            }
+            assert_eq!(packed.bytes[..], expected, "{width} bits");
+            assert_eq!((packed.width(), packed.view().width()), (width, width));
+            assert_eq!(packed.view().size_in_bytes(), expected.len());
+            assert!(packed.size_in_bytes() >= expected.len());
+        }
+    }
+
+    #[test]
     fn what_no_address_reaches_is_refused() {
         assert!(Packed::zeroed(u64::MAX, 2).is_err());
         assert!(Packed::zeroed(1 << 62, 4).is_err());
