@@ -47,6 +47,9 @@ struct Function {
     mutants: Vec<usize>,
 }
 
+/// For each function, the tests that reach it.
+type Reached = BTreeMap<usize, BTreeSet<usize>>;
+
 /// A test: its binary, its name, and how long it took.
 struct Test {
     binary: PathBuf,
@@ -321,8 +324,8 @@ fn body(text: &str, function: &Range<usize>) -> Option<Range<usize>> {
             at += rest.find('\n')?;
             continue;
         }
-        if rest.starts_with('"') {
-            at += 2 + rest[1..].find('"')?;
+        if let Some(quoted) = rest.strip_prefix('"') {
+            at += 2 + quoted.find('"')?;
             continue;
         }
         let letter = rest.chars().next()?;
@@ -506,10 +509,7 @@ fn passes(tree: &Path, binary: &Path, names: &[&str], limit: Duration, set: (&st
 }
 
 /// The tests that pass without a mutant, and for each function those that reach it.
-fn trace(
-    tree: &Path,
-    binaries: &[PathBuf],
-) -> Result<(Vec<Test>, BTreeMap<usize, BTreeSet<usize>>), Failure> {
+fn trace(tree: &Path, binaries: &[PathBuf]) -> Result<(Vec<Test>, Reached), Failure> {
     let mut names = Vec::new();
     for binary in binaries {
         let mut list = Command::new(binary);
@@ -524,7 +524,7 @@ fn trace(
         names.extend(core.map(|test| (binary.clone(), test.to_string())));
     }
     eprintln!("── {} tests without a mutant", names.len());
-    let found = Mutex::new((Vec::new(), BTreeMap::<_, BTreeSet<_>>::new()));
+    let found = Mutex::new((Vec::new(), Reached::new()));
     let left = AtomicUsize::new(0);
     in_parallel(names.len(), |i| {
         let (binary, name) = &names[i];

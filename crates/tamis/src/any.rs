@@ -259,3 +259,21 @@ impl Held for AnyFilter {
         Some(filter)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Bloom, Counting};
+
+    #[test]
+    fn a_filter_of_any_kind_is_its_own_type_and_no_other() {
+        let config = Config::new(1000).kind("counting");
+        // More copies than four bits count, so that all counters of the hash are stuck.
+        let mut filter = AnyFilter::build(&config, &mut [7; 20]).unwrap();
+        let own = filter.downcast_ref::<Counting>().unwrap();
+        assert_eq!((own.saturated(), filter.saturated()), (7, 7));
+        assert!(filter.downcast_ref::<Bloom>().is_none());
+        assert!(filter.downcast_mut::<Counting>().is_some());
+        assert!(filter.downcast_mut::<Bloom>().is_none());
+    }
+}
