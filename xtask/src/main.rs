@@ -38,7 +38,7 @@ cargo xtask sanitize       data races, found by the thread sanitizer (takes minu
 cargo xtask lint           formatting, clippy, documentation, house rules
 cargo xtask museum         plant bugs that filters have had: each must turn a test red (takes minutes)
 cargo xtask museum NAME …  some of them
-cargo xtask mutants        change the core's code in small ways: each must turn a test red (takes an hour)
+cargo xtask mutants        change the core's code in small ways: each must turn a test red (takes long)
 cargo xtask mutants FILE … some files of the library
 cargo xtask tables         regenerate docs/KINDS.md and the README's chart (measures; takes minutes)
 cargo xtask compile-time   tell what a user of one family, or of all, waits for
