@@ -272,7 +272,7 @@ fn writers_that_are_killed_beside_writers_and_readers_lose_nothing() {
     };
     let all = thread::scope(|scope| {
         let writers = [0, 1, 2].map(|writer| scope.spawn(move || write(writer)));
-        while !writers.iter().all(|writer| writer.is_finished()) {
+        while !writers.iter().all(thread::ScopedJoinHandle::is_finished) {
             room.run(["verify", "f"]).exits(0);
             room.run(["check", "f", "first"]).exits(0).prints(&first);
         }
