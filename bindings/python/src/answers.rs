@@ -246,6 +246,13 @@ impl AnswerColumn {
         self.len
     }
 
+    fn __repr__(&self) -> String {
+        let len = self.len;
+        format!(
+            "<tamis.Answers: {len}, as Arrow data; `pyarrow.array` and `polars.Series` take it>"
+        )
+    }
+
     /// The array as a pair of capsules, of its schema and of itself.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_array__<'py>(

@@ -6,10 +6,11 @@
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 
-use pyo3::exceptions::{PyMemoryError, PyRecursionError, PyTypeError};
+use pyo3::exceptions::{PyMemoryError, PyOverflowError, PyRecursionError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{
-    PyByteArray, PyBytes, PyDict, PyIterator, PyList, PyMemoryView, PySequence, PyString, PyTuple,
+    PyByteArray, PyBytes, PyDict, PyInt, PyIterator, PyList, PyMemoryView, PySequence, PyString,
+    PyTuple,
 };
 use tamis::Hashing;
 
@@ -94,9 +95,15 @@ fn hash_other(object: &Bound<'_, PyAny>, hashing: &Hashing, depth: usize) -> PyR
         return bytes_of(object.getattr("packed")?);
     }
     if !is_truth && object.hasattr("__index__")? {
-        let number = object.call_method0("__index__")?;
-        if let Some(hash) = objects::hash_plain(number.as_borrowed(), hashing)? {
-            return Ok(hash);
+        match object.call_method0("__index__") {
+            Ok(number) if number.cast::<PyInt>().is_ok() => {
+                if let Some(hash) = objects::hash_plain(number.as_borrowed(), hashing)? {
+                    return Ok(hash);
+                }
+            }
+            // An array of numpy has the method, and raises.
+            Err(e) if !e.is_instance_of::<PyTypeError>(py) => return Err(e),
+            _ => {}
         }
     }
     if object.hasattr("__fspath__")? {
@@ -224,7 +231,8 @@ impl<'py> Input<'py> {
                     return input(Source::Array(Some(Box::new(Array::lent(keys)?))), form);
                 }
                 let kind: String = keys.getattr("dtype")?.getattr("kind")?.extract()?;
-                if kind == "O" {
+                // Neither objects nor text of any length can be lent.
+                if kind == "O" || kind == "T" {
                     return input(items(keys.call_method0("tolist")?, true), form);
                 }
                 let column: Box<dyn Column> = match keys.hasattr("mask")? {
@@ -366,6 +374,7 @@ pub(crate) fn room<T>(list: &mut Vec<T>, more: usize) -> PyResult<()> {
     })
 }
 
+/// The hashes of the items of a list or a tuple from number `start` on, at most so many.
 fn hash_items(
     items: &Bound<'_, PyAny>,
     is_list: bool,
@@ -377,20 +386,42 @@ fn hash_items(
     let left = items.len()?.saturating_sub(start).min(most);
     let mut hashes = Vec::new();
     room(&mut hashes, left)?;
-    while hashes.len() < left {
-        if make.is_none() {
-            let (next, left) = (start + hashes.len(), left - hashes.len());
-            objects::hash_items(items, is_list, next, left, hashing, &mut hashes)?;
+    let mut fill = || -> PyResult<()> {
+        while hashes.len() < left {
+            if make.is_none() {
+                let (next, left) = (start + hashes.len(), left - hashes.len());
+                objects::hash_items(items, is_list, next, left, hashing, &mut hashes)?;
+            }
+            // What is left runs Python code, which may have made the list shorter.
+            let next = start + hashes.len();
+            if hashes.len() < left && next < items.len()? {
+                hashes.push(hash_key(&items.get_item(next)?, hashing, make)?);
+            } else {
+                break;
+            }
         }
-        // What is left runs Python code, which may have made the list shorter.
-        let next = start + hashes.len();
-        if hashes.len() < left && next < items.len()? {
-            hashes.push(hash_key(&items.get_item(next)?, hashing, make)?);
-        } else {
-            break;
-        }
+        Ok(())
+    };
+    match fill() {
+        Ok(()) => Ok(hashes),
+        // What the caller's function raises says itself what is wrong.
+        Err(e) if make.is_some() => Err(e),
+        Err(e) => Err(located(items.py(), e, start + hashes.len())),
     }
-    Ok(hashes)
+}
+
+/// Says of an item that is no key which it is.
+fn located(py: Python<'_>, e: PyErr, i: usize) -> PyErr {
+    let (value, class) = (e.value(py), e.get_type(py));
+    let plain = [
+        py.get_type::<PyTypeError>(),
+        py.get_type::<PyOverflowError>(),
+    ];
+    if plain.iter().any(|plain| class.is(plain)) {
+        // What cannot be said is left out.
+        let _ = value.setattr("args", (format!("item {i}: {value}"),));
+    }
+    e
 }
 
 /// Below this, a thread costs more than it saves.

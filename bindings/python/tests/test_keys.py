@@ -65,7 +65,15 @@ def test_text_is_its_utf8():
         assert len({FILTER.hash(key) for key in same}) == 1, text
 
 
-MORE = [np.float64(1), uuid.uuid4(), Ellipsis, int, {1}, lambda: 0]
+class NoNumber:
+    """Breaks the promise of its method."""
+
+    def __index__(self):
+        return "a"
+
+
+MORE = [np.array("a"), np.array([1]), np.array([1, 2]), np.array(True), NoNumber()]
+MORE += [np.float64(1), uuid.uuid4(), Ellipsis, int, {1}, lambda: 0]
 
 
 @pytest.mark.parametrize(
@@ -100,6 +108,19 @@ def test_what_is_no_key_is_refused_with_a_hint(wrong):
     # Of a list nothing is inserted before all of it is understood; of a generator, what came.
     assert len(made) <= 1
     assert "a" in made or len(made) == 0
+
+
+def test_of_many_keys_the_wrong_one_is_named():
+    keys = [*range(100), None, *range(50_000), 2**64]
+    for call in (FILTER.update, FILTER.contains_many, FILTER.hash_many, tamis.build):
+        for form in (keys, tuple(keys), np.array(keys, dtype=object)):
+            with pytest.raises(TypeError, match=r"^item 100: a key is text"):
+                call(form)
+        with pytest.raises(OverflowError, match=r"^item 50000: a whole number .* 2\*\*64 - 1"):
+            call(keys[101:])
+    # What a function of the caller's raises is left alone.
+    with pytest.raises(TypeError, match=r"^'int' object is not subscriptable"):
+        tamis.Filter(capacity=9, key=lambda row: row[0]).update(["a", 5])
 
 
 def test_numbers_beyond_64_bits_are_refused():
@@ -249,6 +270,7 @@ def test_answers_come_as_the_keys_did():
     relation = duckdb.sql("select unnest(['a', null, 'z']) as name")
     assert pa.array(made.contains_many(relation)).to_pylist() == [True, None, False]
     assert pa.array(made.contains_many(relation)).type == pa.bool_()
+    assert "pyarrow.array" in repr(made.contains_many(relation))
     for empty in ([], (), np.array([], "i8"), np.array([], "U"), pa.array([], "string")):
         assert len(made.contains_many(empty)) == 0
     assert made.contains_many(pa.nulls(3)).to_pylist() == [None] * 3
@@ -493,6 +515,15 @@ def test_arrays_longer_than_memory_are_refused():
                 call(endless)
         with pytest.raises(MemoryError):
             filter_.contains_hashes(endless)
+
+
+def test_text_of_any_length_is_read():
+    texts = ["a", "é" * 100, "", "a\0"]
+    array_ = np.array(texts, dtype=np.dtypes.StringDType())
+    assert FILTER.hash_many(array_).tolist() == FILTER.hash_many(texts)
+    missing = np.array(["a", None], dtype=np.dtypes.StringDType(na_object=None))
+    with pytest.raises(TypeError, match="item 1: a key"):
+        FILTER.hash_many(missing)
 
 
 def test_a_series_of_objects_is_read_by_value():

@@ -119,15 +119,18 @@ impl Array {
             false => unsafe { CStr::from_ptr(array.raw.format) }.to_string_lossy(),
         };
         (array.element, array.swapped) = element(&format, array.raw.itemsize as usize)?;
-        if matches!(array.element, Element::Text) {
-            let points = (0..array.len).flat_map(|i| array.points(i));
-            if points.map(char::from_u32).any(|point| point.is_none()) {
-                return Err(PyValueError::new_err(
-                    "a key has a lone surrogate, so it has no UTF-8; encode such text to bytes",
-                ));
-            }
+        if matches!(array.element, Element::Text) && !object.py().detach(|| array.has_utf8()) {
+            return Err(PyValueError::new_err(
+                "a key has a lone surrogate, so it has no UTF-8; encode such text to bytes",
+            ));
         }
         Ok(array)
+    }
+
+    /// Whether all text can be written as UTF-8.
+    fn has_utf8(&self) -> bool {
+        let mut points = (0..self.len).flat_map(|i| self.points(i));
+        points.all(|point| char::from_u32(point).is_some())
     }
 
     /// The code points of an element of text, zeros at its end among them.
