@@ -14,7 +14,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict, PyMemoryView, PyString, PyType};
 use tamis::{
     AnyFilter, Bloom, Config, Filter as _, Full, Hashed, Hashing, Keyed, KindInfo, MergeErrorKind,
-    Open, Window,
+    Open,
 };
 
 use crate::answers::{Answers, Form};
@@ -419,28 +419,31 @@ impl Filter {
 
     /// A filter of hashes, for a configuration. A set holds each once, in the order of the hashes.
     fn build_of(
-        config: &Config,
-        hashing: Hashing,
+        config: Config,
+        secrecy: Secrecy,
+        key: Option<Py<PyAny>>,
         hashes: &mut Vec<u64>,
         as_set: bool,
-    ) -> PyResult<Keyed<AnyFilter>> {
+    ) -> PyResult<Filter> {
         let keys = hashes.len() as u64;
         // Where there is room for more, it is the distinct keys that decide which kind suits.
         let chooses = as_set && config.kind.is_none() && config.capacity > 0;
-        let kind = chosen(config, Some(keys))?;
-        if as_set && (chooses || kind.can.insert) {
-            let built = tamis_cli::build(config, hashing, hashes);
-            return built.map_err(|e| errors::build(&e));
-        }
-        // Kinds that are built once make the same of a set in whatever order, repeats or not.
-        // One that counts in place finds out by itself how many keys are distinct.
-        let is_found = as_set || kind.copies == u64::MAX;
-        let room = if is_found { 0 } else { keys };
-        let config = config.clone().kind(kind.name);
-        let config = config.clone().capacity(config.capacity.max(room));
-        kind.build(&config, hashes)
-            .and_then(|filter| Keyed::from_filter(filter, hashing, &config))
-            .map_err(|e| errors::build(&e))
+        let kind = chosen(&config, Some(keys))?;
+        let built = if as_set && (chooses || kind.can.insert) {
+            tamis_cli::build(&config, secrecy.hashing, hashes)
+        } else {
+            // Kinds that are built once make the same of a set in whatever order, repeats or not.
+            // One that counts in place finds out by itself how many keys are distinct.
+            let is_found = as_set || kind.copies == u64::MAX;
+            let room = if is_found { 0 } else { keys };
+            let config = config.clone().kind(kind.name);
+            let config = config.clone().capacity(config.capacity.max(room));
+            kind.build(&config, hashes)
+                .and_then(|filter| Keyed::from_filter(filter, secrecy.hashing, &config))
+        };
+        let keyed = built.map_err(|e| errors::build(&e))?;
+        let config = config.kind(keyed.kind().name);
+        Ok(Filter::of(keyed, None, secrecy.secret, Some(config), key))
     }
 
     /// The filter of the keys that are not null.
@@ -455,12 +458,10 @@ impl Filter {
         let input = Input::of(keys, key.as_ref())?;
         let (mut hashes, valid, _) =
             input.hashes(py, &secrecy.hashing, key.as_ref(), config.threads)?;
-        let keyed = py.detach(|| {
+        py.detach(|| {
             without_nulls(&mut hashes, valid.as_deref());
-            Filter::build_of(&config, secrecy.hashing, &mut hashes, as_set)
-        })?;
-        let config = config.kind(keyed.kind().name);
-        Ok(Filter::of(keyed, None, secrecy.secret, Some(config), key))
+            Filter::build_of(config, secrecy, key, &mut hashes, as_set)
+        })
     }
 
     fn empty(config: &Config, secrecy: Secrecy, key: Option<Py<PyAny>>) -> PyResult<Filter> {
@@ -480,23 +481,6 @@ impl Filter {
             .bytes(Shared(Arc::clone(&bytes)))
             .map_err(|e| errors::decode(&e))?;
         Ok(Filter::of(keyed, Some(bytes), secret, None, key))
-    }
-
-    fn window(&self) -> PyErr {
-        let told = format!(
-            "a `{}` has no window; the kinds `sliding_table`, `sliding` and `age_partitioned` have",
-            self.kind.name
-        );
-        errors::cannot(told)
-    }
-
-    fn change_window(
-        &self,
-        py: Python<'_>,
-        change: impl FnOnce(&mut dyn Window) + Send,
-    ) -> PyResult<()> {
-        let changed = self.write(py, |keyed| keyed.filter_mut().as_window_mut().map(change));
-        changed.ok_or_else(|| self.window())
     }
 }
 
@@ -524,7 +508,9 @@ pub(crate) fn file_bytes(data: &Bound<'_, PyAny>) -> PyResult<PyBackedBytes> {
     }
     if data.hasattr("read")? {
         let read = data.call_method0("read")?;
-        return Ok(read.cast_into::<PyBytes>()?.into());
+        let text =
+            |_| PyTypeError::new_err("a file of bytes is wanted; open it with the mode `rb`");
+        return Ok(read.cast_into::<PyBytes>().map_err(text)?.into());
     }
     let view = PyMemoryView::from(data)?;
     let lender = view.getattr("obj")?;
@@ -590,10 +576,20 @@ fn opening(verify: bool, secret: Option<&Bound<'_, PyAny>>) -> PyResult<(Open, O
     }
 }
 
+/// The argument `key=`: a function, or nothing.
+fn key_function(key: &Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>> {
+    match (key.is_none(), key.is_callable()) {
+        (true, _) => Ok(None),
+        (_, true) => Ok(Some(key.clone().unbind())),
+        _ => Err(PyTypeError::new_err(
+            "`key=` takes a function that makes a key of an object",
+        )),
+    }
+}
+
 fn name(kind: Option<&Bound<'_, PyAny>>) -> PyResult<String> {
     match kind {
         None => Ok(AUTO.into()),
-        // A `Kind` names itself.
         Some(kind) => match kind.cast::<PyString>() {
             Ok(name) => Ok(name.to_cow()?.into_owned()),
             Err(_) => Err(PyTypeError::new_err(
@@ -625,10 +621,6 @@ pub(crate) fn _extend(filter: &Bound<'_, Filter>, keys: &Bound<'_, PyAny>) -> Py
     let array = Array::lent(keys)?;
     let wrong = || PyTypeError::new_err("an array of `int64` is wanted");
     let keys = array.whole::<i64>().ok_or_else(wrong)?;
-    let filter = filter.get();
-    filter
-        .writing()
-        .change()
-        .extend(keys)
-        .map_err(|e| errors::full(&e, 0))
+    let put = filter.get().write(filter.py(), |keyed| keyed.extend(keys));
+    put.map_err(|e| errors::full(&e, 0))
 }

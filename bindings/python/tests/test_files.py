@@ -252,6 +252,10 @@ def test_a_damaged_file_is_an_error(tmp_path):
             tamis.open(tmp_path / "nowhere", mmap=mmap)
     with pytest.raises(OSError, match="nowhere"):
         tamis.Filter(capacity=9).save(tmp_path / "nowhere" / "f.tamis")
+    with (tmp_path / "text").open("w+") as text, pytest.raises(TypeError, match="`rb`"):
+        tamis.open(text)
+    with (tmp_path / "f.tamis").open("rb") as file, pytest.raises(TypeError, match="path"):
+        tamis.open(file, mmap=True)
     closed = (tmp_path / "f.tamis").open("rb")
     closed.close()
     with pytest.raises(ValueError, match="closed"):

@@ -132,6 +132,24 @@ def test_a_union_holds_the_keys_of_both(kind):
         _ = a | {1}
 
 
+def test_arguments_of_the_wrong_kind_are_named():
+    made = tamis.Filter("bloom", 100)
+    data = made.to_bytes()
+    wrong = [
+        lambda: tamis.Filter(capacity=9, key=5),
+        lambda: tamis.build(["a"], key="upper"),
+        lambda: tamis.Filter.from_hashes([1], key=5),
+        lambda: tamis.Map({"a": 1}, key=5),
+        lambda: tamis.load(data, key=5),
+    ]
+    for call in wrong:
+        with pytest.raises(TypeError, match="`key=` takes a function"):
+            call()
+    for keys in ({"a"}, ["a"], None):
+        with pytest.raises(TypeError, match="`issuperset` takes keys"):
+            made.issubset(keys)
+
+
 def test_bloom_filters_intersect_and_compare():
     a = tamis.Filter("bloom", 4000, keys=range(2000))
     b = tamis.Filter("bloom", 4000, keys=range(1500, 3500))
@@ -278,13 +296,21 @@ def test_windows(tmp_path):
     for wrong in (-1.0, math.nan, math.inf):
         with pytest.raises(ValueError, match="clock"):
             timed.advance(wrong)
-    # A window of insertions has no clock, and stays as it is.
-    for kind in ("age_partitioned", "sliding_table"):
+    for kind in of("window"):
         counted = tamis.Window(1000, kind=kind, keys=["a"])
-        counted.advance(1e9)
+        with pytest.raises(tamis.UnsupportedError, match="seconds="):
+            counted.advance(1e9)
         assert "a" in counted
         assert counted.seconds is None
         assert counted.now is None
+        if "seconds" not in KINDS[kind].params:
+            continue
+        # Also one from a file keeps its time when it is cleared.
+        timed = tamis.Window(1000, seconds=10, kind=kind, keys=["a"])
+        for cleared in (timed, tamis.load(timed.to_bytes()), pickle.loads(pickle.dumps(timed))):
+            cleared.clear()
+            assert cleared.seconds == 10
+            assert cleared == tamis.Window(1000, seconds=10, kind=kind)
 
 
 def test_iblt():

@@ -140,8 +140,11 @@ class Window(Filter):
         """Tell the time, in seconds since a start of your choice.
 
         The first reading is the origin: what the window holds by then came at that moment. An
-        earlier one than the last is ignored.
+        earlier one than the last is ignored. A window of insertions has no clock, and says so.
         """
+        if self.seconds is None:
+            message = "this window counts insertions; make one of time by `seconds=`"
+            raise UnsupportedError(message)
         self._advance(seconds)
 
     def make_room(self) -> None:

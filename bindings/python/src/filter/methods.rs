@@ -10,7 +10,8 @@ use pyo3::types::{PyBytes, PyDict, PyFrozenSet, PyMemoryView, PySlice, PyTuple, 
 use tamis::{AnyFilter, Bloom, Config, Filter as _, Hashed, Keyed, Open, ParamValue, Perfect};
 
 use super::{
-    Bytes, CHUNK, Filter, MANY, Ready, Secrecy, Shared, config, file_bytes, name, opening,
+    Bytes, CHUNK, Filter, MANY, Ready, Secrecy, Shared, config, file_bytes, key_function, name,
+    opening,
 };
 use crate::answers::Answers;
 use crate::errors;
@@ -59,7 +60,7 @@ impl Filter {
         keys: Option<&Bound<'_, PyAny>>,
         secret: Option<&Bound<'_, PyAny>>,
         seed: u64,
-        key: Option<Py<PyAny>>,
+        #[pyo3(from_py_with = key_function)] key: Option<Py<PyAny>>,
         threads: usize,
         params: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Filter> {
@@ -94,7 +95,7 @@ impl Filter {
         fpr: f64,
         secret: Option<&Bound<'py, PyAny>>,
         seed: u64,
-        key: Option<Py<PyAny>>,
+        #[pyo3(from_py_with = key_function)] key: Option<Py<PyAny>>,
         threads: usize,
         params: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
@@ -116,19 +117,17 @@ impl Filter {
         fpr: f64,
         secret: Option<&Bound<'py, PyAny>>,
         seed: u64,
-        key: Option<Py<PyAny>>,
+        #[pyo3(from_py_with = key_function)] key: Option<Py<PyAny>>,
         threads: usize,
         params: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let config = config(&name(kind)?, capacity, fpr, threads, params)?;
         let secrecy = Secrecy::of(secret, seed)?;
         let (mut hashes, _) = words::of(hashes)?;
-        let hashing = secrecy.hashing;
-        let keyed = cls
+        let built = cls
             .py()
-            .detach(|| Filter::build_of(&config, hashing, &mut hashes, true))?;
-        let config = config.kind(keyed.kind().name);
-        Filter::of(keyed, None, secrecy.secret, Some(config), key).wrap(cls)
+            .detach(|| Filter::build_of(config, secrecy, key, &mut hashes, true));
+        built?.wrap(cls)
     }
 
     /// A map from keys to whole numbers below 2**64; `tamis.Map` is the class for it.
@@ -144,7 +143,7 @@ impl Filter {
         fpr: f64,
         secret: Option<&Bound<'py, PyAny>>,
         seed: u64,
-        key: Option<Py<PyAny>>,
+        #[pyo3(from_py_with = key_function)] key: Option<Py<PyAny>>,
         threads: usize,
         params: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
@@ -189,11 +188,16 @@ impl Filter {
         mmap: bool,
         verify: bool,
         secret: Option<&Bound<'py, PyAny>>,
-        key: Option<Py<PyAny>>,
+        #[pyo3(from_py_with = key_function)] key: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = cls.py();
-        if path.hasattr("read")? && !mmap {
-            return Filter::load(cls, path, verify, secret, key);
+        if path.hasattr("read")? {
+            return match mmap {
+                true => Err(PyTypeError::new_err(
+                    "`mmap=True` takes the path of a file, not an open one",
+                )),
+                false => Filter::load(cls, path, verify, secret, key),
+            };
         }
         let path = path_of(path)?;
         let (open, secret) = opening(verify, secret)?;
@@ -217,7 +221,7 @@ impl Filter {
         data: &Bound<'py, PyAny>,
         verify: bool,
         secret: Option<&Bound<'py, PyAny>>,
-        key: Option<Py<PyAny>>,
+        #[pyo3(from_py_with = key_function)] key: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let bytes = file_bytes(data)?;
         let (open, secret) = opening(verify, secret)?;
@@ -482,22 +486,23 @@ impl Filter {
 
     fn _touch(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         let hash = self.hash_of(key)?;
-        let touched = self.write(py, |keyed| {
-            let window = keyed.filter_mut().as_window_mut()?;
-            Some(window.touch(hash))
-        });
-        let touched = touched.ok_or_else(|| self.window())?;
+        let touched = self.write(py, |keyed| keyed.touch(&Hashed(hash)));
         touched.map_err(|e| errors::full(&e, 0))
     }
 
     fn _advance(&self, py: Python<'_>, seconds: f64) -> PyResult<()> {
         let wrong = |_| PyValueError::new_err("a clock reads seconds from 0 on");
         let now = std::time::Duration::try_from_secs_f64(seconds).map_err(wrong)?;
-        self.change_window(py, |window| window.advance(now))
+        let told = self.write(py, |keyed| keyed.advance(now));
+        told.map_err(|e| errors::unsupported(&e))
     }
 
-    fn _make_room(&self, py: Python<'_>) -> PyResult<()> {
-        self.change_window(py, tamis::Window::make_room)
+    fn _make_room(&self, py: Python<'_>) {
+        self.write(py, |keyed| {
+            if let Some(window) = keyed.filter_mut().as_window_mut() {
+                window.make_room();
+            }
+        });
     }
 
     fn _clock(&self, py: Python<'_>) -> [Option<f64>; 3] {
@@ -604,7 +609,12 @@ impl Filter {
 
     /// Whether every key of this filter may be in another, of the kind `bloom` and the same shape.
     /// `False` is certain.
-    fn issubset(&self, py: Python<'_>, other: &Bound<'_, Filter>) -> PyResult<bool> {
+    fn issubset(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let other = other.cast::<Filter>().map_err(|_| {
+            PyTypeError::new_err(
+                "a filter keeps no keys to look up among others; `issuperset` takes keys",
+            )
+        })?;
         self.bloom_pair(py, other.get(), "issubset", |ours, theirs| {
             Ok(ours.intersection(theirs)?.ones() == ours.ones())
         })
@@ -682,9 +692,14 @@ impl Filter {
         let cleared = py.detach(|| {
             let mut state = self.writing();
             let config = self.config.clone().unwrap_or_else(|| {
-                Config::new(0)
+                let config = Config::new(0)
                     .kind(self.kind.name)
-                    .fpr(state.keyed.requested_fpr())
+                    .fpr(state.keyed.requested_fpr());
+                let window = state.keyed.filter().as_window();
+                match window.and_then(tamis::Window::window_time) {
+                    Some(time) => config.set("seconds", time.as_secs()),
+                    None => config,
+                }
             });
             let config = config.capacity(state.keyed.capacity());
             let empty = Keyed::build_with(&config, self.hashing, [] as [&str; 0])?;
