@@ -58,6 +58,12 @@ impl State {
 /// A filter of any kind: an approximate set of keys. "No" is certain, "yes" is wrong at a small
 /// rate.
 ///
+/// `kind` is the name of one of `tamis.kinds()`, or "auto" for one that suits. `capacity` is the
+/// number of keys to come; without it the kind that suits grows, or is built of `keys` and takes no
+/// others. `fpr` is the rate at capacity. `seed`, or `secret` (16 bytes, 32 hexadecimal digits, or
+/// "random"), changes the hashes. `key` is a function that makes a key of each object. `threads`
+/// hash and build; 0 is as many as the machine has. Any other name is a parameter of the kind.
+///
 /// >>> import tamis
 /// >>> seen = tamis.Filter(capacity=1000, fpr=0.001)
 /// >>> seen.add("alice")

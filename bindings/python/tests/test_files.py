@@ -299,6 +299,24 @@ def test_filters_go_to_other_processes_and_come_back():
     assert "from a worker" not in made
 
 
+def test_a_forked_process_has_a_filter_of_its_own():
+    code = (
+        "import os, numpy as np, tamis\n"
+        "keys = np.arange(200_000)\n"
+        "made = tamis.build(keys, 'bloom', threads=2)\n"
+        "child = os.fork()\n"
+        "made.add('from here')\n"
+        # The threads that built it are not there.
+        "assert tamis.build(keys, 'binary_fuse8', threads=2).issuperset(keys)\n"
+        "made.update(keys + 200_000, threads=2)\n"
+        "if child == 0:\n"
+        "    os._exit(0)\n"
+        "assert os.waitpid(child, 0)[1] == 0\n"
+        "assert len(made) == 400_001\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=300)
+
+
 def test_hashes_are_the_same_in_every_process():
     code = (
         "import tamis; f = tamis.Filter(capacity=9); print(f.hash('a'), f.hash(42), f.hash(b'x'))"

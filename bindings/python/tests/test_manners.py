@@ -185,6 +185,7 @@ def test_attributes_of_a_class_that_extends_are_copied():
     assert shallow.tag is made.tag
     assert deep.tag == made.tag
     assert deep.tag is not made.tag
+    assert repr(made).startswith(f"<{__name__}.Tagged split_block: 0 of 9 keys")
     again = pickle.loads(pickle.dumps(made))
     assert type(again) is Tagged
     assert again.tag == ["x"]
@@ -505,8 +506,7 @@ def test_filters_are_collected():
 
 def test_what_is_told(kind):
     made = tamis.Filter(kind, 100, keys=["a"])
-    assert kind in repr(made)
-    assert "1" in repr(made)
+    assert repr(made).startswith(f"<tamis.Filter {kind}: 1 ")
     html = made._repr_html_()
     assert kind in html
     assert html.startswith("<table>")

@@ -74,7 +74,8 @@ class Counter(Filter):
     >>> visits["alice"], visits["bob"], visits["carol"]
     (2, 1, 0)
 
-    Counts end at ``count_limit``. The kind ``counting`` lets keys leave again.
+    Counts end at ``count_limit``. The kind ``counting`` lets keys leave again. Options are those
+    of :class:`Filter`.
     """
 
     __slots__ = ()
@@ -114,6 +115,8 @@ class Window(Filter):
     >>> lately.advance(230.0)
     >>> "alice" in lately
     False
+
+    Options are those of :class:`Filter`, and ``seconds`` for a window of time.
     """
 
     __slots__ = ()
@@ -178,7 +181,7 @@ class Map(Filter):
     'none'
 
     A key that was not given has some value with the probability ``fpr``. The values of the kind
-    ``perfect`` can be changed: ``ports["http"] = 8080``.
+    ``perfect`` can be changed: ``ports["http"] = 8080``. Options are those of :class:`Filter`.
     """
 
     __slots__ = ()
@@ -268,6 +271,8 @@ def build(
     **options: Any,
 ) -> Filter:
     """Build the filter of a set of keys: the same file as the program's ``tamis build`` makes.
+
+    Options are those of :class:`Filter`.
 
     >>> import tamis
     >>> words = tamis.build(["tamis", "sieve", "strainer"], fpr=0.001)

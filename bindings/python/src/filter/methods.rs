@@ -815,7 +815,7 @@ impl Filter {
 
     fn __repr__(slf: &Bound<'_, Filter>) -> PyResult<String> {
         let (py, ours) = (slf.py(), slf.get());
-        let class = slf.get_type().qualname()?;
+        let class = slf.get_type().fully_qualified_name()?;
         let (len, capacity, fpr, bytes) = ours.read(py, |state| {
             let keyed = &state.keyed;
             (
@@ -831,7 +831,7 @@ impl Filter {
             false => format!(" of {capacity}"),
         };
         Ok(format!(
-            "<tamis.{class} {kind}: {len}{of} keys, fpr {fpr}, {bytes} bytes>"
+            "<{class} {kind}: {len}{of} keys, fpr {fpr}, {bytes} bytes>"
         ))
     }
 
