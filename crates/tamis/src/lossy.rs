@@ -88,12 +88,11 @@ impl<F: Kind> Lossy<F> {
         }
         let all = config.capacity.max(hashes.len() as u64) as f64;
         let (mean, deviation) = (all * (1.0 - share), (all * share * (1.0 - share)).sqrt());
-        let rate = config.fpr / (1.0 - share);
         // A rate that is none is refused by name, as it was given.
-        let rate = if config.fpr > 0.0 {
-            rate.min(f64::midpoint(config.fpr, 1.0))
+        let rate = if config.fpr > 0.0 && config.fpr < 1.0 {
+            (config.fpr / (1.0 - share)).min(f64::midpoint(config.fpr, 1.0))
         } else {
-            rate
+            config.fpr
         };
         let inner = config
             .clone()
@@ -281,9 +280,11 @@ mod tests {
                 Lossy::build(&Config::new(10), share, 0, &mut []);
             assert!(built.unwrap_err().to_string().contains("share"));
         }
-        for fpr in [0.0, 1.0, f64::NAN] {
+        for fpr in [0.0, 1.0, 2.0, -1.0, f64::NAN, f64::INFINITY] {
             let config = Config::new(10).fpr(fpr);
-            assert!(Lossy::<Multiset>::build(&config, 0.5, 0, &mut []).is_err());
+            let refused = Lossy::<Multiset>::build(&config, 0.5, 0, &mut []).unwrap_err();
+            let named = format!("rate of {fpr} makes");
+            assert!(refused.to_string().contains(&named), "{refused}");
         }
         let config = Config::new(10).fpr(0.7);
         assert!(

@@ -639,7 +639,12 @@ impl Merge for Aleph {
                 .unwrap_or(self)
                 .union(met.as_ref().unwrap_or(other));
             match union {
-                Err(FullKind::Capacity) if self.plan.shape(generation + 1).is_some() => {
+                // Unless they crowd at the end of a table that is nearly empty.
+                Err(FullKind::Capacity)
+                    if self.table.used() + other.table.used()
+                        >= self.plan.first << generation >> 2
+                        && self.plan.shape(generation + 1).is_some() =>
+                {
                     generation += 1;
                 }
                 union => {

@@ -76,7 +76,9 @@ use crate::simd::{Bits, Portable};
 /// When no slot is left, the table takes twice the slots and one bit less of each remainder, as
 /// [`Quotient::double`](crate::Quotient::double) does: the fingerprints, and so the rate, stay as
 /// they are. It goes back when counts have shrunk. Only *distinct* keys raise the rate; a new one
-/// is refused when as many are in as the capacity says, and 3 %.
+/// is refused when as many are in as the capacity says, and 3 %. Hashes that are not spread, and
+/// crowd at the end of a table that is nearly empty, are refused as well: more slots would hold
+/// them, but far too many.
 ///
 /// A remainder keeps two bits at least, so one of r bits lets the slots double r − 2 times: with 7
 /// bits or more every single key may have come 2³² times. Built from its keys, without a capacity,
@@ -501,7 +503,7 @@ fn written(
 ) -> Result<Table, Unwritten> {
     let (slots, bits) = doubled(split, doublings);
     let mut writer = Writer::new(Table::new(slots, bits)?);
-    write(&mut writer, counts).map_err(Unwritten::Full)?;
+    write(&mut writer, counts)?;
     Ok(writer.finish())
 }
 
@@ -717,14 +719,11 @@ impl Kind for QuotientCounting {
             let len = hashes.len() as u64;
             let (table, doublings) = if config.capacity < distinct {
                 match written(split, 0, counts()) {
-                    Ok(table) => (table, 0),
-                    Err(Unwritten::Full(FullKind::Memory(bytes))) => {
-                        return Err(BuildErrorKind::Memory { bytes }.into());
-                    }
-                    Err(_) => {
+                    Err(Unwritten::Full(FullKind::Capacity)) => {
                         split.0 += slots / 50 + 4;
                         continue;
                     }
+                    table => (table.map_err(|e| e.into_full(len))?, 0),
                 }
             } else {
                 let made = Made {

@@ -1,10 +1,11 @@
 //! Fingerprints with their counts as a list in order: read, added up, and written.
 
+use super::Unwritten;
 use super::counter::{Code, Counter};
 use super::sequence::{Entries, Sink, Source, Writer};
-use super::table::{BLOCK, Table, check_used, invalid};
+use super::table::{BLOCK, check_used, invalid};
 use crate::bits::low_mask;
-use crate::error::{DecodeError, FullKind};
+use crate::error::DecodeError;
 
 /// Fingerprints with their counts, in order, which is checked on the way.
 #[derive(Clone)]
@@ -136,15 +137,12 @@ pub(super) fn slots(fingerprint: u64, count: u64, bits: u32) -> u64 {
 pub(super) fn write<S: Sink>(
     writer: &mut Writer<S>,
     counts: impl Iterator<Item = (u64, u64)>,
-) -> Result<(), FullKind> {
-    let (slots, bits) = writer.split();
+) -> Result<(), Unwritten> {
+    let (_, bits) = writer.split();
     for (fingerprint, count) in counts {
         let code = Code::new(fingerprint & low_mask(bits), count, bits);
         for &symbol in code.symbols() {
-            let fits = writer.written() < Table::most_used(slots);
-            if !fits || writer.push(fingerprint >> bits, symbol).is_err() {
-                return Err(FullKind::Capacity);
-            }
+            writer.add(fingerprint >> bits, symbol)?;
         }
     }
     Ok(())

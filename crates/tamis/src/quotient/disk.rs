@@ -103,9 +103,8 @@ impl MergeFiles for Quotient {
         union.map_err(|e| match e {
             Unwritten::Files(e) => e,
             // A file whose number of keys is forged is refused as that.
-            Unwritten::Full(kind) => {
-                read_fingerprints(files, &places, |_| ()).map_or_else(|e| e, |()| full(files, kind))
-            }
+            e => read_fingerprints(files, &places, |_| ())
+                .map_or_else(|e| e, |()| full(files, e.into_kind())),
         })
     }
 }
@@ -226,8 +225,8 @@ impl MergeFiles for QuotientCounting {
             ))
         });
         merged.map_err(|e| match e {
-            Unwritten::Full(kind) => full(files, kind),
             Unwritten::Files(e) => e,
+            e => full(files, e.into_kind()),
         })
     }
 }

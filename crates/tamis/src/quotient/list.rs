@@ -15,7 +15,8 @@
 //!
 //! A list goes a step up when 97 % of its slots are taken, and down when less than 70 % are. What
 //! is only inserted into stands at the first step that has room, so that its bytes do not depend
-//! on the order of insertions.
+//! on the order of insertions. Where numbers crowd at the end of a table that is nearly empty, there
+//! is no next step.
 
 use super::Unwritten;
 use super::sequence::{Entries, Writer};
@@ -119,17 +120,20 @@ impl Made {
                 continue;
             }
             let mut writer = Writer::new(Table::new(slots, bits)?);
-            let pushed = numbers().try_for_each(|(number, tag)| {
+            let added = numbers().try_for_each(|(number, tag)| {
                 let (quotient, rest) = radix.split(number);
-                writer.push(quotient, rest << self.tag | tag)
+                writer.add(quotient, rest << self.tag | tag)
             });
-            if pushed.is_ok() {
-                return Ok(List {
-                    table: writer.finish(),
-                    made: self,
-                    step,
-                    radix,
-                });
+            match added {
+                Err(Unwritten::Full(FullKind::Capacity)) => {}
+                added => {
+                    return added.map(|()| List {
+                        table: writer.finish(),
+                        made: self,
+                        step,
+                        radix,
+                    });
+                }
             }
         }
         Err(Unwritten::Full(FullKind::Capacity))

@@ -99,18 +99,25 @@ fn doubled((slots, bits): Split, times: u32) -> Split {
 /// Why a table was not written.
 enum Unwritten {
     Full(FullKind),
+    /// Values crowd at the end of a table that is nearly empty, as hashes that are spread do not:
+    /// only far too many slots would hold them.
+    Crowded,
     /// Of files that are merged: any other reason.
     Files(MergeFilesError),
 }
 
 impl Unwritten {
+    /// Which limit was met.
+    fn into_kind(self) -> FullKind {
+        match self {
+            Unwritten::Full(kind) => kind,
+            Unwritten::Crowded | Unwritten::Files(_) => FullKind::Capacity,
+        }
+    }
+
     /// In memory, where nothing else can happen: the error of a filter that holds so many keys.
     fn into_full(self, keys: u64) -> Full {
-        let kind = match self {
-            Unwritten::Full(kind) => kind,
-            Unwritten::Files(_) => FullKind::Capacity,
-        };
-        Full::new(kind, keys)
+        Full::new(self.into_kind(), keys)
     }
 }
 

@@ -217,7 +217,7 @@ impl Quotient {
             Ok(()) => Ok(Quotient {
                 table: writer.finish(),
             }),
-            Err(full) => Err(Full::new(full, writer.written()).into()),
+            Err(e) => Err(e.into_full(writer.written()).into()),
         }
     }
 
@@ -234,18 +234,14 @@ impl Quotient {
 pub(super) fn write<S: Sink>(
     writer: &mut Writer<S>,
     fingerprints: impl Iterator<Item = u64>,
-) -> Result<(), FullKind> {
-    let (slots, bits) = writer.split();
+) -> Result<(), Unwritten> {
+    let (_, bits) = writer.split();
     let mut copies = Copies::default();
     for fingerprint in fingerprints {
         if copies.count(fingerprint) > MOST_COPIES {
-            return Err(FullKind::Duplicates(MOST_COPIES));
+            return Err(Unwritten::Full(FullKind::Duplicates(MOST_COPIES)));
         }
-        let value = fingerprint & low_mask(bits);
-        let fits = writer.written() < Table::most_used(slots);
-        if !fits || writer.push(fingerprint >> bits, value).is_err() {
-            return Err(FullKind::Capacity);
-        }
+        writer.add(fingerprint >> bits, fingerprint & low_mask(bits))?;
     }
     Ok(())
 }
@@ -531,7 +527,7 @@ impl Merge for Quotient {
             }
             let mut writer = Writer::new(Table::new(slots, bits)?);
             let both = merged([self.fingerprints(), other.fingerprints()]);
-            write(&mut writer, both).map_err(Unwritten::Full)?;
+            write(&mut writer, both)?;
             Ok(writer.finish())
         });
         self.table = union.map_err(|e| MergeErrorKind::Full(e.into_full(self.len())))?;

@@ -402,12 +402,12 @@ impl<'a> Writer<Written<'a>> {
 
     /// Ends the table, if all values were `written`. An error of the stream is the reason for any
     /// other.
-    pub(super) fn finish(mut self, written: Result<(), FullKind>) -> Result<(), Unwritten> {
-        let no_room = |NoRoom| FullKind::Capacity;
+    pub(super) fn finish(mut self, written: Result<(), Unwritten>) -> Result<(), Unwritten> {
+        let no_room = |NoRoom| Unwritten::Full(FullKind::Capacity);
         let written = written.and_then(|()| self.write_rest().map_err(no_room));
         match self.sink.error {
             Some(e) => Err(e.into()),
-            None => written.map_err(Unwritten::Full),
+            None => written,
         }
     }
 }
@@ -433,6 +433,20 @@ impl<S: Sink> Writer<S> {
     /// How many values were added.
     pub(crate) fn written(&self) -> u64 {
         self.used
+    }
+
+    /// [`push`](Writer::push) into a table that is to be no fuller than one that is inserted into.
+    #[inline(always)]
+    pub(super) fn add(&mut self, quotient: u64, value: u64) -> Result<(), Unwritten> {
+        if self.used >= Table::most_used(self.shape.quotients) {
+            return Err(Unwritten::Full(FullKind::Capacity));
+        }
+        let is_crowded = self.used < self.shape.quotients / 4;
+        self.push(quotient, value)
+            .map_err(|NoRoom| match is_crowded {
+                true => Unwritten::Crowded,
+                false => Unwritten::Full(FullKind::Capacity),
+            })
     }
 
     /// Adds a value to the run of this quotient, which is no less than the last: there is no room

@@ -354,3 +354,18 @@ fn forged_files_are_refused_or_answer() {
     // What is opened has another fingerprint of the same length.
     assert!(refused > 3000 && opened > 100, "{refused}, {opened}");
 }
+
+/// Hashes that agree in the top bits and in the low ones stand at the end of every table. They are
+/// refused one by one, and so is the union of two filters of them.
+#[test]
+fn a_crowd_at_the_end_is_refused_and_takes_no_memory() {
+    let crowd = |i: u64| u64::MAX - (mix64(i) >> 44 << 10);
+    let (mut half, mut other) = (empty(20_000, 1e-6), empty(20_000, 1e-6));
+    let made = half.size_in_bytes();
+    (0..400).for_each(|i| half.insert(crowd(i)).unwrap());
+    (400..800).for_each(|i| other.insert(crowd(i)).unwrap());
+    let before = file(&half);
+    assert!(half.merge(&other).is_err() && file(&half) == before);
+    assert!((800..2000).any(|i| half.insert(crowd(i)).is_err()));
+    assert_eq!(half.size_in_bytes(), made);
+}

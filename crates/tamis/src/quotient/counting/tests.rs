@@ -210,3 +210,33 @@ fn counts_of_64_bits_end_there() {
     assert!(filter.remove_many(1 << 60, u64::MAX));
     assert!(filter.is_empty());
 }
+
+/// Hashes that all want to stand in the last slots are not spread: a few hundred of them must not
+/// make the table as large as it takes to tell them apart.
+#[test]
+fn a_crowd_at_the_end_is_refused_and_takes_no_memory() {
+    let crowd = |i: u64| u64::MAX - (mix64(i) >> 24);
+    let mut filter = empty(20_000, 1e-12);
+    let made = filter.size_in_bytes();
+    let refused = (0..2000).find_map(|i| filter.insert(crowd(i)).err());
+    let full = refused.expect("a crowd is refused");
+    assert!(full.kind() == FullKind::Capacity && full.keys() >= 500);
+    assert_eq!(filter.size_in_bytes(), made);
+    filter.check().unwrap();
+    // So it is when two halves meet, and when it is built at once, for a capacity or for itself.
+    let mut half = empty(20_000, 1e-12);
+    let mut other = half.clone();
+    (0..400).for_each(|i| half.insert(crowd(i)).unwrap());
+    (400..800).for_each(|i| other.insert(crowd(i)).unwrap());
+    let before = bytes(&half);
+    assert!(half.merge(&other).is_err() && bytes(&half) == before);
+    for capacity in [0, 20_000] {
+        let mut hashes: Vec<u64> = (0..2000).map(crowd).collect();
+        let config = Config::new(capacity).fpr(1e-12);
+        let refused = QuotientCounting::build(&config, &mut hashes).unwrap_err();
+        assert!(
+            matches!(refused.kind(), BuildErrorKind::Full(_)),
+            "{refused}"
+        );
+    }
+}

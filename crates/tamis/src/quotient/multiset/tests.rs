@@ -385,3 +385,23 @@ fn copies_are_not_charged() {
     (0..50).for_each(|_| filter.insert(mix64(1)).unwrap());
     assert_eq!((filter.len(), filter.charged()), (50, 1));
 }
+
+/// As in the counting filter: a list does not grow for hashes that are not spread.
+#[test]
+fn a_crowd_at_the_end_is_refused_and_takes_no_memory() {
+    let crowd = |i: u64| u64::MAX - (mix64(i) >> 24);
+    let mut filter = empty(20_000, 1e-12);
+    let made = filter.size_in_bytes();
+    let refused = (0..2000).find_map(|i| filter.insert(crowd(i)).err());
+    let full = refused.expect("a crowd is refused");
+    assert!(full.kind() == FullKind::Capacity && full.keys() >= 500);
+    assert_eq!(filter.size_in_bytes(), made);
+    filter.check().unwrap();
+    // So it is when two of them meet, and when it is built at once.
+    let mut other = empty(20_000, 1e-12);
+    (2000..2400).for_each(|i| other.insert(crowd(i)).unwrap());
+    let before = bytes(&other);
+    assert!(other.merge(&filter).is_err() && bytes(&other) == before);
+    let mut hashes: Vec<u64> = (0..2000).map(crowd).collect();
+    assert!(Multiset::build(&Config::new(0).fpr(1e-12), &mut hashes).is_err());
+}

@@ -188,3 +188,19 @@ fn a_lookup_reads_one_page_of_a_file() {
     println!("{mean:.3} pages a lookup, {needed:?}");
     assert!((1.0..1.04).contains(&mean), "{mean}");
 }
+
+/// Where fingerprints crowd at the end of tables that are nearly empty, their union is refused:
+/// more slots would hold it, but as many as there are fingerprints.
+#[test]
+fn crowds_do_not_merge_into_a_huge_table() {
+    let crowd = |i: u64| u64::MAX - (mix64(i) >> 24);
+    let config = Config::new(20_000).fpr(1e-12);
+    let mut half = built(&config, (0..400).map(crowd));
+    let other = built(&config, (400..800).map(crowd));
+    let before = bytes(&half);
+    let refused = half.merge(&other).unwrap_err();
+    assert!(
+        matches!(refused.kind(), MergeErrorKind::Full(full) if full.kind() == FullKind::Capacity)
+    );
+    assert!(bytes(&half) == before);
+}
