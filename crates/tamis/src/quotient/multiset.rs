@@ -7,7 +7,7 @@ use std::iter::Peekable;
 use super::list::{List, Made, Numbered, Numbers};
 use super::redundant::{Next, Step, step};
 use super::table::{LOAD, MOST_BITS, Table};
-use super::{Unwritten, counts, frozen::FrozenMultiset, merged};
+use super::{OnTable, Unwritten, counts, frozen::FrozenMultiset, merged};
 use crate::bits::fastrange;
 use crate::buf::Buf;
 use crate::config::{Config, Param};
@@ -17,10 +17,11 @@ use crate::error::{
 use crate::filter::{Count, Filter, Insert, Kind, Merge, Remove};
 use crate::format::{Decoder, Encoder};
 use crate::kinds::Declared;
-use crate::lookup::{self, Fill, Leveled, NEAR, Ring};
+use crate::lookup::{self, Leveled, NEAR, Ring};
 use crate::math;
 use crate::option;
-use crate::simd::{self, Bits, Op, Portable};
+use crate::quotient;
+use crate::simd::{Bits, Portable};
 
 /// The multiset of Pagh, Pagh and Rao: insert, remove, count and merge, in a time that does not
 /// depend on the rate.
@@ -376,7 +377,9 @@ impl Multiset {
         }
         Ok(())
     }
+}
 
+impl OnTable for Multiset {
     #[inline(always)]
     fn insert_one<B: Bits>(&mut self, bits: B, hash: u64) -> Result<(), Full> {
         let number = self.number(hash);
@@ -546,53 +549,19 @@ impl Filter for Multiset {
     }
 }
 
-/// The lists, for insertions.
-struct Filling<'a>(&'a mut Multiset);
-
-impl Fill for Filling<'_> {
-    const PREFETCH_FROM: usize = NEAR;
-    type Refusal = Full;
-
-    #[inline(always)]
-    fn bytes(&self) -> usize {
-        self.0.size_in_bytes()
-    }
-
-    #[inline(always)]
-    fn fetch(&self, hash: u64) {
-        self.0.prefetch(hash);
-    }
-
-    #[inline(always)]
-    fn fill<B: Bits>(&mut self, bits: B, hash: u64) -> Result<(), Full> {
-        self.0.insert_one(bits, hash)
-    }
-}
-
 impl Insert for Multiset {
     fn insert(&mut self, hash: u64) -> Result<(), Full> {
-        self.prefetch(hash);
-        lookup::insert(Filling(self), hash)
+        quotient::insert(self, hash)
     }
 
     fn insert_batch(&mut self, hashes: &[u64]) -> Result<(), Full> {
-        let inserted = lookup::insert_batch(Filling(self), hashes);
-        inserted.map_err(|(accepted, full)| full.after(accepted))
+        quotient::insert_batch(self, hashes)
     }
 }
 
 impl Remove for Multiset {
     fn remove(&mut self, hash: u64) -> bool {
-        struct One<'a>(&'a mut Multiset, u64);
-        impl Op for One<'_> {
-            type Out = bool;
-
-            #[inline(always)]
-            fn run<B: Bits>(self, bits: B) -> bool {
-                self.0.remove_one(bits, self.1)
-            }
-        }
-        simd::dispatch(One(self, hash))
+        quotient::remove(self, hash)
     }
 }
 
