@@ -193,7 +193,7 @@ fn the_field_is_found_in_records_of_every_form_and_no_list_has_one() {
             .unwrap();
         room.run(["check", "f", file])
             .exits(0)
-            .prints(&format!("{header}\n{lines}"))
+            .prints(format!("{header}\n{lines}"))
             .says(&[told]);
     }
     let json = "{\"url\": \"a.org\"}\n{\"url\": \"z.org\"}\n";
