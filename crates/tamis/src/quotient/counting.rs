@@ -77,8 +77,8 @@ use crate::simd::{Bits, Portable};
 /// [`Quotient::double`](crate::Quotient::double) does: the fingerprints, and so the rate, stay as
 /// they are. It goes back when counts have shrunk. Only *distinct* keys raise the rate; a new one
 /// is refused when as many are in as the capacity says, and 3 %. Hashes that are not spread, and
-/// crowd at the end of a table that is nearly empty, are refused as well: more slots would hold
-/// them, but far too many.
+/// crowd at the end of a table that is nearly empty and has more than 2²² slots, are refused as
+/// well: more slots would hold them, but far too many.
 ///
 /// A remainder keeps two bits at least, so one of r bits lets the slots double r − 2 times: with 7
 /// bits or more every single key may have come 2³² times. Built from its keys, without a capacity,

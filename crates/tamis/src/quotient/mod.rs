@@ -99,8 +99,8 @@ fn doubled((slots, bits): Split, times: u32) -> Split {
 /// Why a table was not written.
 enum Unwritten {
     Full(FullKind),
-    /// Values crowd at the end of a table that is nearly empty, as hashes that are spread do not:
-    /// only far too many slots would hold them.
+    /// Values crowd at the end of a large table that is nearly empty, as hashes that are spread do
+    /// not: only far too many slots would hold them.
     Crowded,
     /// Of files that are merged: any other reason.
     Files(MergeFilesError),

@@ -363,6 +363,10 @@ impl Block {
     }
 }
 
+/// Up to so many slots a table grows for values that crowd at its end, as they do under some
+/// functions of a weak family: some megabytes at most. A larger one is to be used.
+const SMALL: u64 = 1 << 22;
+
 /// Writes a table of values in the order of their quotients, block by block and once.
 pub(crate) struct Writer<S = Filled> {
     sink: S,
@@ -441,7 +445,8 @@ impl<S: Sink> Writer<S> {
         if self.used >= Table::most_used(self.shape.quotients) {
             return Err(Unwritten::Full(FullKind::Capacity));
         }
-        let is_crowded = self.used < self.shape.quotients / 4;
+        let slots = self.shape.quotients;
+        let is_crowded = slots > SMALL && self.used < slots / 4;
         self.push(quotient, value)
             .map_err(|NoRoom| match is_crowded {
                 true => Unwritten::Crowded,
