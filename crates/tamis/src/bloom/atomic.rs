@@ -83,11 +83,12 @@ use crate::simd::{self, Bits, Op};
 /// # Cost
 ///
 /// That of the plain filter, and a lock or as many ORs as the key has words. Filled by batches on
-/// one thread, an [`AtomicSplitBlock`] takes 1.4 times as long as the plain filter for 10⁷ hashes,
-/// 1.8 times for 10⁶, and 2.4 times for 10⁵, where lines are near and dealing hashes out is most of
-/// the work (`tamis-bench fill`, on a machine that others kept busy). Insertions are counted
-/// in sixteen counters, each in a cache line of its own, so that counting does not make the
-/// threads wait for each other.
+/// one thread, an [`AtomicSplitBlock`] takes 1.3 times as long as the plain filter for 10⁷ hashes,
+/// and 2.4 times for 10⁵, where lines are near and dealing hashes out is most of the work. Two
+/// threads are 1.6 times as fast as one for 10⁷; for 10⁶ and fewer they are slower, as the lines
+/// go to and fro between the caches of two cores (`tamis-bench fill`, docs/PERFORMANCE.md).
+/// Insertions are counted in sixteen counters, each in a cache line of its own, so that counting
+/// does not make the threads wait for each other.
 ///
 /// # When to choose it
 ///
