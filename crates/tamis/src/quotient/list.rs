@@ -11,12 +11,12 @@
 //! ```
 //!
 //! Where there are to be more slots than numbers, because numbers stand in several, R is 1 and the
-//! quotient is multiplied by ⌈mᵢ/u⌉. So there is always a next step, and only memory has an end.
+//! quotient is multiplied by ⌈mᵢ/u⌉. So there is always a next step.
 //!
 //! A list goes a step up when 97 % of its slots are taken, and down when less than 70 % are. What
 //! is only inserted into stands at the first step that has room, so that its bytes do not depend
-//! on the order of insertions. Where numbers crowd at the end of a large table that is nearly
-//! empty, there is no next step.
+//! on the order of insertions. It is not taken where numbers crowd at the end of a large
+//! table that is nearly empty: they are refused.
 
 use super::Unwritten;
 use super::sequence::{Entries, Writer};
