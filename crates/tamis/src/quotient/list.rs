@@ -15,8 +15,8 @@
 //!
 //! A list goes a step up when 97 % of its slots are taken, and down when less than 70 % are. What
 //! is only inserted into stands at the first step that has room, so that its bytes do not depend
-//! on the order of insertions. It is not taken where numbers crowd at the end of a large
-//! table that is nearly empty: they are refused.
+//! on the order of insertions. A step up is not taken where numbers crowd at the end of a
+//! large table that is nearly empty: they are refused.
 
 use super::Unwritten;
 use super::sequence::{Entries, Writer};
